@@ -45,15 +45,44 @@ void fields_put_text(struct fields_output *out, uint8_t id, const char *text)
 
 void fields_put_bytes(struct fields_output *out, uint8_t id, const void *bytes, size_t size)
 {
-	if (!begin(out, id, FIELD_BYTES, VARINT_MAX + size))
+	size_t opened = fields_open(out, id);
+
+	if (out->full || size > out->room - out->size)
+		out->full = true;
+	else
+		append(out, bytes, size);
+	fields_close(out, opened);
+}
+
+size_t fields_open(struct fields_output *out, uint8_t id)
+{
+	begin(out, id, FIELD_BYTES, 0);
+	return out->size;
+}
+
+/* The length, which is known only now, goes in front. */
+void fields_close(struct fields_output *out, size_t opened)
+{
+	uint8_t length[VARINT_MAX], *list = out->bytes + opened;
+	size_t size = out->size - opened, used = varint_put(length, size);
+
+	if (out->full || used > out->room - out->size) {
+		out->full = true;
 		return;
-	out->size += varint_put(out->bytes + out->size, size);
-	append(out, bytes, size);
+	}
+	memmove(list + used, list, size);
+	memcpy(list, length, used);
+	out->size += used;
 }
 
 /* ---- reading ------------------------------------------------------------------- */
 
-static bool read_text(struct fields_input *in, struct field_value *value)
+struct input {
+	const uint8_t *bytes;
+	size_t size, at;
+};
+
+static bool read_text(struct input *in, struct field_value *value)
 {
 	const uint8_t *text = in->bytes + in->at, *end = NULL;
 
@@ -62,11 +91,12 @@ static bool read_text(struct fields_input *in, struct field_value *value)
 	if (!end)
 		return false;
 	value->text = (const char *)text;
-	in->at += (size_t)(end - text) + 1;
+	value->size = (size_t)(end - text);
+	in->at += value->size + 1;
 	return true;
 }
 
-static bool read_number(struct fields_input *in, uint64_t *number)
+static bool read_number(struct input *in, uint64_t *number)
 {
 	size_t used = varint_get(in->bytes + in->at, in->size - in->at, number);
 
@@ -74,7 +104,7 @@ static bool read_number(struct fields_input *in, uint64_t *number)
 	return used;
 }
 
-static bool read_bytes(struct fields_input *in, struct field_value *value)
+static bool read_bytes(struct input *in, struct field_value *value)
 {
 	uint64_t size;
 
@@ -82,26 +112,26 @@ static bool read_bytes(struct fields_input *in, struct field_value *value)
 		return false;
 	value->bytes = in->bytes + in->at;
 	value->size = (size_t)size;
-	in->at += (size_t)size;
+	in->at += value->size;
 	return true;
 }
 
-int fields_next(struct fields_input *in, struct field_value *value)
+static bool read_value(struct input *in, struct field_value *value)
 {
-	bool read = false;
-	uint8_t first;
+	uint8_t first = in->bytes[in->at++];
 
-	if (in->at == in->size)
-		return 0;
-	first = in->bytes[in->at++];
 	*value = (struct field_value){.id = first >> KIND_BITS, .kind = first & KIND_MASK};
-	if (value->kind == FIELD_NUMBER)
-		read = read_number(in, &value->number);
-	else if (value->kind == FIELD_TEXT)
-		read = read_text(in, value);
-	else if (value->kind == FIELD_BYTES)
-		read = read_bytes(in, value);
-	return read && value->id ? 1 : -EBADMSG;
+	if (!value->id)
+		return false;
+	switch (value->kind) {
+	case FIELD_NUMBER:
+		return read_number(in, &value->number);
+	case FIELD_TEXT:
+		return read_text(in, value);
+	case FIELD_BYTES:
+		return read_bytes(in, value);
+	}
+	return false;
 }
 
 /* ---- members of a struct --------------------------------------------------------- */
@@ -127,8 +157,6 @@ static bool set_number(const struct field *field, void *into, uint64_t number)
 {
 	char *at = (char *)into + field->at;
 
-	if (field->truth && number > 1)
-		return false;
 	switch (field->size) {
 	case sizeof(uint8_t):
 		*(uint8_t *)at = (uint8_t)number;
@@ -145,6 +173,16 @@ static bool set_number(const struct field *field, void *into, uint64_t number)
 	return get_number(field, into) == number;
 }
 
+static void put_chars(struct fields_output *out, uint8_t id, const char *chars, size_t most)
+{
+	size_t length = strnlen(chars, most);
+
+	if (!length || !begin(out, id, FIELD_TEXT, length + 1))
+		return;
+	append(out, chars, length);
+	append(out, "", 1);
+}
+
 void fields_put(struct fields_output *out, const struct field *fields, size_t count,
 		const void *from)
 {
@@ -152,11 +190,30 @@ void fields_put(struct fields_output *out, const struct field *fields, size_t co
 		const struct field *field = &fields[i];
 		const char *at = (const char *)from + field->at;
 
-		if (field->size)
-			fields_put_number(out, field->id, get_number(field, from));
-		else
+		if (field->is == FIELD_IS_TEXT)
 			fields_put_text(out, field->id, *(const char *const *)at);
+		else if (field->is == FIELD_IS_CHARS)
+			put_chars(out, field->id, at, field->size);
+		else
+			fields_put_number(out, field->id, get_number(field, from));
 	}
+}
+
+/* False: the member has no room for the value, or is of another kind. */
+static bool set(const struct field *field, void *into, const struct field_value *value)
+{
+	char *at = (char *)into + field->at;
+	bool is_number = field->is == FIELD_IS_NUMBER || field->is == FIELD_IS_TRUTH;
+
+	if (value->kind != (is_number ? FIELD_NUMBER : FIELD_TEXT))
+		return false;
+	if (field->is == FIELD_IS_TEXT)
+		*(const char **)at = value->text;
+	else if (field->is == FIELD_IS_CHARS && value->size <= field->size)
+		memcpy(at, value->text, value->size);
+	else if (field->is == FIELD_IS_CHARS || (field->is == FIELD_IS_TRUTH && value->number > 1))
+		return false;
+	return !is_number || set_number(field, into, value->number);
 }
 
 static const struct field *find(const struct field *fields, size_t count, uint8_t id)
@@ -167,32 +224,20 @@ static const struct field *find(const struct field *fields, size_t count, uint8_
 	return NULL;
 }
 
-int fields_set(const struct field *fields, size_t count, void *into,
-	       const struct field_value *value)
-{
-	const struct field *field = find(fields, count, value->id);
-
-	if (!field)
-		return 0;
-	if (field->size && value->kind == FIELD_NUMBER)
-		return set_number(field, into, value->number) ? 1 : -EBADMSG;
-	if (field->size || value->kind != FIELD_TEXT)
-		return -EBADMSG;
-	*(const char **)((char *)into + field->at) = value->text;
-	return 1;
-}
-
 int fields_read(const struct field *fields, size_t count, void *into, const uint8_t *bytes,
-		size_t size)
+		size_t size, fields_other other, void *userdata)
 {
-	struct fields_input in = {.bytes = bytes, .size = size};
-	struct field_value value;
-	int r;
+	struct input in = {.bytes = bytes, .size = size};
 
-	while ((r = fields_next(&in, &value)) > 0) {
-		r = fields_set(fields, count, into, &value);
-		if (r < 1)
+	while (in.at < in.size) {
+		const struct field *field;
+		struct field_value value;
+
+		if (!read_value(&in, &value))
+			return -EBADMSG;
+		field = find(fields, count, value.id);
+		if (field ? !set(field, into, &value) : !other || other(&value, userdata) < 0)
 			return -EBADMSG;
 	}
-	return r;
+	return 0;
 }

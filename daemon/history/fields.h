@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Numbers of fields are from 1; they are part of the file's format. */
-#define FIELD_ID_MAX 63
+/* Numbers of fields are from 1 to 63; they are part of the file's format. */
 
 /* ---- writing ------------------------------------------------------------------- */
 
@@ -26,14 +25,13 @@ void fields_put_number(struct fields_output *out, uint8_t id, uint64_t number);
 void fields_put_text(struct fields_output *out, uint8_t id, const char *text);
 void fields_put_bytes(struct fields_output *out, uint8_t id, const void *bytes, size_t size);
 
+/* What is put between both is a list in a field; fields_close() gets what fields_open() returned. */
+size_t fields_open(struct fields_output *out, uint8_t id);
+void fields_close(struct fields_output *out, size_t opened);
+
 /* ---- reading ------------------------------------------------------------------- */
 
-struct fields_input {
-	const uint8_t *bytes;
-	size_t size, at;
-};
-
-/* Texts and bytes are those of the input. */
+/* Texts and bytes are those of the list. */
 struct field_value {
 	uint8_t id;
 	enum { FIELD_NUMBER, FIELD_TEXT, FIELD_BYTES } kind;
@@ -43,36 +41,49 @@ struct field_value {
 	size_t size;
 };
 
-/* 1: the next field; 0: there is none; -EBADMSG: the bytes are no list of fields. */
-int fields_next(struct fields_input *in, struct field_value *value);
-
 /* ---- members of a struct --------------------------------------------------------- */
 
 struct field {
 	uint8_t id;
-	uint8_t size; /* of a number, 1, 2, 4 or 8 bytes; 0: it is a text, const char * */
-	uint16_t at;  /* its offset */
-	bool truth;   /* the number is a bool */
+	enum {
+		FIELD_IS_NUMBER, /* of `size` bytes: 1, 2, 4 or 8 */
+		FIELD_IS_TRUTH,	 /* a bool */
+		FIELD_IS_TEXT,	 /* const char * */
+		FIELD_IS_CHARS,	 /* an array that has up to `size` characters of a text */
+	} is;
+	uint16_t size;
+	uint16_t at; /* its offset */
 };
 
-#define FIELD_TEXT_OF(id, type, member)              \
-	{                                            \
-		id, 0, offsetof(type, member), false \
+#define FIELD_MEMBER(type, member) (((type *)NULL)->member)
+#define FIELD_TEXT_OF(id, type, member)                      \
+	{                                                    \
+		id, FIELD_IS_TEXT, 0, offsetof(type, member) \
 	}
-#define FIELD_NUMBER_OF(id, type, member)                                                      \
-	{                                                                                      \
-		id, sizeof(((type *)NULL)->member), offsetof(type, member),                    \
-			__builtin_types_compatible_p(__typeof__(((type *)NULL)->member), bool) \
+#define FIELD_NUMBER_OF(id, type, member)                                          \
+	{                                                                          \
+		id,                                                                \
+			_Generic(FIELD_MEMBER(type, member), bool                  \
+				 : FIELD_IS_TRUTH, default                         \
+				 : FIELD_IS_NUMBER),                               \
+			sizeof(FIELD_MEMBER(type, member)), offsetof(type, member) \
+	}
+#define FIELD_CHARS_OF(id, type, member, size)                   \
+	{                                                        \
+		id, FIELD_IS_CHARS, size, offsetof(type, member) \
 	}
 
 void fields_put(struct fields_output *out, const struct field *fields, size_t count,
 		const void *from);
-/* 1: the value is that of a member, which is set; 0: it is of none; -EBADMSG: the member has no room for it. */
-int fields_set(const struct field *fields, size_t count, void *into,
-	       const struct field_value *value);
 
-/* All of a struct of zeros, which has no other fields.  -EBADMSG. */
+/* A field that is of no member.  0; -EBADMSG: it is not valid. */
+typedef int (*fields_other)(const struct field_value *value, void *userdata);
+
+/*
+ * Set the members of a struct of zeros; what is of no member goes to `other`; NULL: there is no such field.  -EBADMSG:
+ * the bytes are no such list.
+ */
 int fields_read(const struct field *fields, size_t count, void *into, const uint8_t *bytes,
-		size_t size);
+		size_t size, fields_other other, void *userdata);
 
 #endif

@@ -105,12 +105,12 @@ size_t series_name_encode_drops(const struct drop_row *row, uint8_t bytes[static
 
 int series_name_decode(struct series_name *name, const uint8_t *bytes, size_t size)
 {
-	return fields_read(name_fields, ARRAY_SIZE(name_fields), name, bytes, size);
+	return fields_read(name_fields, ARRAY_SIZE(name_fields), name, bytes, size, NULL, NULL);
 }
 
 int series_name_decode_drops(struct drop_row *row, const uint8_t *bytes, size_t size)
 {
-	int r = fields_read(drop_fields, ARRAY_SIZE(drop_fields), row, bytes, size);
+	int r = fields_read(drop_fields, ARRAY_SIZE(drop_fields), row, bytes, size, NULL, NULL);
 
 	if (row->key.class >= KNOWLEDGE_CLASSES)
 		row->key.class = KNOWLEDGE_UNKNOWN;

@@ -9,9 +9,6 @@
 #include "daemon/history/fields.h"
 #include "daemon/history/place_key.h"
 
-/* Of the largest list in a field: that of an owner has the path of a cgroup. */
-#define PART_MAX 8192
-
 /* Numbers of fields are part of the file's format, each list has its own. */
 
 #define FIELDS(table) table, ARRAY_SIZE(table)
@@ -35,11 +32,10 @@ static const struct field bytes_fields[] = {
 	FIELD_NUMBER_OF(6, struct nf_bytes, segments),
 };
 
-enum { TASK_COMM = 3 };
-
 static const struct field task_fields[] = {
 	FIELD_NUMBER_OF(1, struct nf_task, pid),
 	FIELD_NUMBER_OF(2, struct nf_task, tid),
+	FIELD_CHARS_OF(3, struct nf_task, comm, sizeof(((struct nf_task *)NULL)->comm)),
 };
 
 static const struct field owner_fields[] = {
@@ -72,12 +68,10 @@ static const struct field frag_fields[] = {
 static void put_part(struct fields_output *out, uint8_t id, const struct field *fields,
 		     size_t count, const void *from)
 {
-	uint8_t bytes[PART_MAX];
-	struct fields_output part = {.bytes = bytes, .room = sizeof(bytes)};
+	size_t opened = fields_open(out, id);
 
-	fields_put(&part, fields, count, from);
-	out->full |= part.full;
-	fields_put_bytes(out, id, bytes, part.size);
+	fields_put(out, fields, count, from);
+	fields_close(out, opened);
 }
 
 /* With the keys that identify it after a reboot, too. */
@@ -95,73 +89,48 @@ static void put_device(struct fields_output *out, uint8_t id, const struct devic
 
 static void put_packet(struct fields_output *out, uint8_t id, const struct nf_bytes *from)
 {
-	uint8_t bytes[PART_MAX];
-	struct fields_output part = {.bytes = bytes, .room = sizeof(bytes)};
+	size_t opened = fields_open(out, id);
 
-	fields_put(&part, FIELDS(bytes_fields), from);
+	fields_put(out, FIELDS(bytes_fields), from);
 	if (from->l2_len)
-		fields_put_bytes(&part, BYTES_L2, from->l2,
+		fields_put_bytes(out, BYTES_L2, from->l2,
 				 from->l2_len < NF_L2_MAX ? from->l2_len : NF_L2_MAX);
 	if (from->net_len)
-		fields_put_bytes(&part, BYTES_NET, from->net,
+		fields_put_bytes(out, BYTES_NET, from->net,
 				 from->net_len < NF_NET_MAX ? from->net_len : NF_NET_MAX);
-	fields_put_bytes(out, id, bytes, part.size);
+	fields_close(out, opened);
+}
+
+static int read_headers(const struct field_value *value, void *userdata)
+{
+	struct nf_bytes *packet = userdata;
+	bool l2 = value->id == BYTES_L2;
+
+	if (value->kind != FIELD_BYTES || (!l2 && value->id != BYTES_NET) ||
+	    value->size > (l2 ? NF_L2_MAX : NF_NET_MAX))
+		return -EBADMSG;
+	memcpy(l2 ? packet->l2 : packet->net, value->bytes, value->size);
+	*(l2 ? &packet->l2_len : &packet->net_len) = (uint8_t)value->size;
+	return 0;
 }
 
 static int read_packet(struct nf_bytes *packet, const struct field_value *of)
 {
-	struct fields_input in = {.bytes = of->bytes, .size = of->size};
-	struct field_value value;
-	int r;
-
-	while ((r = fields_next(&in, &value)) > 0) {
-		bool l2 = value.id == BYTES_L2, net = value.id == BYTES_NET;
-
-		if (value.kind != FIELD_BYTES || (!l2 && !net)) {
-			if (fields_set(FIELDS(bytes_fields), packet, &value) < 1)
-				return -EBADMSG;
-			continue;
-		}
-		if (value.size > (l2 ? NF_L2_MAX : NF_NET_MAX))
-			return -EBADMSG;
-		memcpy(l2 ? packet->l2 : packet->net, value.bytes, value.size);
-		*(l2 ? &packet->l2_len : &packet->net_len) = (uint8_t)value.size;
-	}
-	return r;
+	return fields_read(FIELDS(bytes_fields), packet, of->bytes, of->size, read_headers, packet);
 }
 
-static void put_task(struct fields_output *out, uint8_t id, const struct nf_task *task)
+/* A list of members only. */
+static int read_part(const struct field *fields, size_t count, void *into,
+		     const struct field_value *of)
 {
-	uint8_t bytes[PART_MAX];
-	struct fields_output part = {.bytes = bytes, .room = sizeof(bytes)};
-	char comm[sizeof(task->comm) + 1] = "";
-
-	memcpy(comm, task->comm, sizeof(task->comm));
-	fields_put(&part, FIELDS(task_fields), task);
-	fields_put_text(&part, TASK_COMM, comm);
-	fields_put_bytes(out, id, bytes, part.size);
-}
-
-static int read_task(struct nf_task *task, const struct field_value *of)
-{
-	struct fields_input in = {.bytes = of->bytes, .size = of->size};
-	struct field_value value;
-	int r;
-
-	while ((r = fields_next(&in, &value)) > 0)
-		if (value.id == TASK_COMM && value.kind == FIELD_TEXT)
-			memcpy(task->comm, value.text, strnlen(value.text, sizeof(task->comm)));
-		else if (fields_set(FIELDS(task_fields), task, &value) < 1)
-			return -EBADMSG;
-	return r;
+	return fields_read(fields, count, into, of->bytes, of->size, NULL, NULL);
 }
 
 static int read_owner(struct stored_parts *parts, const struct field_value *of)
 {
 	struct owner *owner = &parts->owner;
-	int r = fields_read(FIELDS(owner_fields), owner, of->bytes, of->size);
 
-	if (r < 0 || !owner->cgroup)
+	if (read_part(FIELDS(owner_fields), owner, of) < 0 || !owner->cgroup)
 		return -EBADMSG;
 	owner_of_cgroup(owner, owner->cgroup, owner->by_netns, &parts->owner_names);
 	return 0;
@@ -170,13 +139,12 @@ static int read_owner(struct stored_parts *parts, const struct field_value *of)
 /* ---- drops -------------------------------------------------------------------------- */
 
 enum {
+	DROP_AGE = 14, /* how long before the end */
 	DROP_DEVICE = 30,
-	DROP_FUNCTION,
-	DROP_CANDIDATE,
+	DROP_CANDIDATE = 32,
 	DROP_STACK,
 	DROP_PACKET,
-	DROP_PROTOCOL,
-	DROP_TASK,
+	DROP_TASK = 36,
 	DROP_OWNER,
 };
 
@@ -194,38 +162,25 @@ static const struct field drop_fields[] = {
 	FIELD_NUMBER_OF(11, struct drop, cause.verdict.class),
 	FIELD_NUMBER_OF(12, struct drop, involved),
 	FIELD_NUMBER_OF(13, struct drop, involved_unknown),
-	FIELD_NUMBER_OF(14, struct drop, time_ns), /* how long before the end */
+	FIELD_CHARS_OF(31, struct drop, cause.verdict.function, INFER_FUNCTION_MAX - 1),
+	FIELD_CHARS_OF(35, struct drop, contents.protocol, PACKET_PROTOCOL_MAX - 1),
 };
 
 static void write_drop(struct fields_output *out, const struct drop *drop, uint64_t end_ns)
 {
 	const struct verdict *verdict = &drop->cause.verdict;
-	struct drop copy = *drop;
 
-	copy.time_ns = end_ns - drop->time_ns;
-	fields_put(out, FIELDS(drop_fields), &copy);
+	fields_put(out, FIELDS(drop_fields), drop);
+	fields_put_number(out, DROP_AGE, end_ns - drop->time_ns);
 	put_device(out, DROP_DEVICE, &drop->device);
-	if (verdict->function[0])
-		fields_put_text(out, DROP_FUNCTION, verdict->function);
 	for (size_t i = 0; i < verdict->candidates; i++)
 		put_part(out, DROP_CANDIDATE, FIELDS(candidate_fields), verdict->candidate[i]);
 	for (size_t i = 0; i < drop->stack_count; i++)
 		fields_put_text(out, DROP_STACK, drop->stack[i]);
 	put_packet(out, DROP_PACKET, drop->contents.bytes);
-	fields_put_text(out, DROP_PROTOCOL, drop->contents.protocol);
-	put_task(out, DROP_TASK, drop->task);
+	put_part(out, DROP_TASK, FIELDS(task_fields), drop->task);
 	if (drop->owner)
 		put_part(out, DROP_OWNER, FIELDS(owner_fields), drop->owner);
-}
-
-static int copy_text(char *to, size_t room, const char *text)
-{
-	size_t size = strlen(text) + 1;
-
-	if (size > room)
-		return -EBADMSG;
-	memcpy(to, text, size);
-	return 0;
 }
 
 static int read_candidate(struct drop *drop, struct stored_parts *parts,
@@ -235,28 +190,34 @@ static int read_candidate(struct drop *drop, struct stored_parts *parts,
 	struct knowledge_case *one = &parts->candidate[verdict->candidates];
 
 	if (verdict->candidates == KNOWLEDGE_CASES_MAX ||
-	    fields_read(FIELDS(candidate_fields), one, of->bytes, of->size) < 0 ||
-	    one->class >= KNOWLEDGE_CLASSES)
+	    read_part(FIELDS(candidate_fields), one, of) < 0 || one->class >= KNOWLEDGE_CLASSES)
 		return -EBADMSG;
 	verdict->candidate[verdict->candidates++] = one;
 	return 0;
 }
 
-/* What is no member. */
-static int read_drop_part(struct drop *drop, struct stored_parts *parts,
-			  const struct field_value *value)
-{
-	bool is_text = value->kind == FIELD_TEXT;
+struct drop_reading {
+	struct drop *drop;
+	struct stored_parts *parts;
+	uint64_t end_ns;
+};
 
-	if (is_text != (value->id == DROP_FUNCTION || value->id == DROP_STACK ||
-			value->id == DROP_PROTOCOL) ||
-	    value->kind == FIELD_NUMBER)
+static int read_drop_part(const struct field_value *value, void *userdata)
+{
+	struct drop_reading *reading = userdata;
+	struct stored_parts *parts = reading->parts;
+	struct drop *drop = reading->drop;
+
+	if (value->kind != (value->id == DROP_AGE     ? FIELD_NUMBER
+			    : value->id == DROP_STACK ? FIELD_TEXT
+						      : FIELD_BYTES))
 		return -EBADMSG;
 	switch (value->id) {
+	case DROP_AGE:
+		drop->time_ns = reading->end_ns - value->number;
+		return 0;
 	case DROP_DEVICE:
-		return fields_read(FIELDS(device_fields), &drop->device, value->bytes, value->size);
-	case DROP_FUNCTION:
-		return copy_text(drop->cause.verdict.function, INFER_FUNCTION_MAX, value->text);
+		return read_part(FIELDS(device_fields), &drop->device, value);
 	case DROP_CANDIDATE:
 		return read_candidate(drop, parts, value);
 	case DROP_STACK:
@@ -266,10 +227,8 @@ static int read_drop_part(struct drop *drop, struct stored_parts *parts,
 		return 0;
 	case DROP_PACKET:
 		return read_packet(&parts->bytes, value);
-	case DROP_PROTOCOL:
-		return copy_text(drop->contents.protocol, PACKET_PROTOCOL_MAX, value->text);
 	case DROP_TASK:
-		return read_task(&parts->task, value);
+		return read_part(FIELDS(task_fields), &parts->task, value);
 	case DROP_OWNER:
 		drop->owner = &parts->owner;
 		return read_owner(parts, value);
@@ -292,20 +251,13 @@ static void finish_contents(struct contents *contents, const struct nf_bytes *by
 static int read_drop(struct drop *drop, struct stored_parts *parts, uint64_t end_ns,
 		     const uint8_t *bytes, size_t size)
 {
-	struct fields_input in = {.bytes = bytes, .size = size};
-	struct field_value value;
+	struct drop_reading reading = {.drop = drop, .parts = parts, .end_ns = end_ns};
 	int r;
 
-	while ((r = fields_next(&in, &value)) > 0) {
-		r = fields_set(FIELDS(drop_fields), drop, &value);
-		if (r == 0)
-			r = read_drop_part(drop, parts, &value);
-		if (r < 0)
-			return r;
-	}
+	drop->time_ns = end_ns;
+	r = fields_read(FIELDS(drop_fields), drop, bytes, size, read_drop_part, &reading);
 	if (drop->cause.verdict.class >= KNOWLEDGE_CLASSES)
 		drop->cause.verdict.class = KNOWLEDGE_UNKNOWN;
-	drop->time_ns = end_ns - drop->time_ns;
 	drop->task = &parts->task;
 	finish_contents(&drop->contents, &parts->bytes);
 	return r;
@@ -314,6 +266,7 @@ static int read_drop(struct drop *drop, struct stored_parts *parts, uint64_t end
 /* ---- journeys ------------------------------------------------------------------------ */
 
 enum {
+	JOURNEY_AGE = 8, /* how long before the end */
 	JOURNEY_OUTCOME = 30,
 	JOURNEY_STAGE,
 	JOURNEY_LACKS,
@@ -332,12 +285,10 @@ static const struct field journey_fields[] = {
 	FIELD_NUMBER_OF(5, struct journey, merged),
 	FIELD_NUMBER_OF(6, struct journey, stages.total_ns),
 	FIELD_NUMBER_OF(7, struct journey, stages.dominant),
-	FIELD_NUMBER_OF(8, struct journey, time_ns), /* how long before the end */
 };
 
 static void write_stages(struct fields_output *out, const struct stages *stages, uint64_t end_ns)
 {
-
 	for (size_t i = 0; i < stages->count; i++) {
 		const struct stage_part part = {.name = stage_name(stages->stage[i].stage),
 						.age_ns = end_ns - stages->stage[i].time_ns};
@@ -354,12 +305,10 @@ static void write_stages(struct fields_output *out, const struct stages *stages,
 
 static void write_journey(struct fields_output *out, const struct journey *journey, uint64_t end_ns)
 {
-	uint8_t bytes[STORED_RECORD_MAX / 2];
-	struct fields_output missing = {.bytes = bytes, .room = sizeof(bytes)};
-	struct journey copy = *journey;
+	size_t opened;
 
-	copy.time_ns = end_ns - journey->time_ns;
-	fields_put(out, FIELDS(journey_fields), &copy);
+	fields_put(out, FIELDS(journey_fields), journey);
+	fields_put_number(out, JOURNEY_AGE, end_ns - journey->time_ns);
 	fields_put_text(out, JOURNEY_OUTCOME, outcome_name(journey->outcome));
 	write_stages(out, &journey->stages, end_ns);
 	for (size_t i = 0; i < journey->devices; i++)
@@ -367,14 +316,14 @@ static void write_journey(struct fields_output *out, const struct journey *journ
 	if (journey->has_contents)
 		put_packet(out, JOURNEY_PACKET, journey->contents.bytes);
 	if (journey->task)
-		put_task(out, JOURNEY_TASK, journey->task);
+		put_part(out, JOURNEY_TASK, FIELDS(task_fields), journey->task);
 	if (journey->owner)
 		put_part(out, JOURNEY_OWNER, FIELDS(owner_fields), journey->owner);
 	if (!journey->has_missing)
 		return;
-	write_drop(&missing, &journey->missing, end_ns);
-	out->full |= missing.full;
-	fields_put_bytes(out, JOURNEY_MISSING, bytes, missing.size);
+	opened = fields_open(out, JOURNEY_MISSING);
+	write_drop(out, &journey->missing, end_ns);
+	fields_close(out, opened);
 }
 
 static int read_outcome(enum nf_outcome *outcome, const char *name)
@@ -393,7 +342,7 @@ static int read_stage(struct stages *stages, uint64_t end_ns, const struct field
 	struct stage_part part = {0};
 	int i = 0;
 
-	if (fields_read(FIELDS(stage_fields), &part, of->bytes, of->size) < 0 || !part.name)
+	if (read_part(FIELDS(stage_fields), &part, of) < 0 || !part.name)
 		return -EBADMSG;
 	while (i < NF_STAGE_COUNT && strcmp(stage_name((enum nf_stage)i), part.name) != 0)
 		i++;
@@ -418,22 +367,34 @@ static int read_journey_device(struct journey *journey, const struct field_value
 		return -EBADMSG;
 	journey->devices++;
 	device->name = "";
-	return fields_read(FIELDS(device_fields), device, of->bytes, of->size);
+	return read_part(FIELDS(device_fields), device, of);
 }
 
-static int read_journey_part(struct stored_record *stored, uint64_t end_ns,
-			     const struct field_value *value)
+/* Of a journey or a transmit. */
+struct reading {
+	struct stored_record *stored;
+	uint64_t end_ns;
+};
+
+static int read_journey_part(const struct field_value *value, void *userdata)
 {
+	struct reading *reading = userdata;
+	struct stored_record *stored = reading->stored;
 	struct journey *journey = &stored->record.journey;
 
-	if (value->kind != (value->id == JOURNEY_OUTCOME ? FIELD_TEXT : FIELD_BYTES))
+	if (value->kind != (value->id == JOURNEY_AGE	   ? FIELD_NUMBER
+			    : value->id == JOURNEY_OUTCOME ? FIELD_TEXT
+							   : FIELD_BYTES))
 		return -EBADMSG;
 	switch (value->id) {
+	case JOURNEY_AGE:
+		journey->time_ns = reading->end_ns - value->number;
+		return 0;
 	case JOURNEY_OUTCOME:
 		return read_outcome(&journey->outcome, value->text);
 	case JOURNEY_STAGE:
 	case JOURNEY_LACKS:
-		return read_stage(&journey->stages, end_ns, value);
+		return read_stage(&journey->stages, reading->end_ns, value);
 	case JOURNEY_DEVICE:
 		return read_journey_device(journey, value);
 	case JOURNEY_PACKET:
@@ -441,13 +402,13 @@ static int read_journey_part(struct stored_record *stored, uint64_t end_ns,
 		return read_packet(&stored->parts.bytes, value);
 	case JOURNEY_TASK:
 		journey->task = &stored->parts.task;
-		return read_task(&stored->parts.task, value);
+		return read_part(FIELDS(task_fields), &stored->parts.task, value);
 	case JOURNEY_OWNER:
 		journey->owner = &stored->parts.owner;
 		return read_owner(&stored->parts, value);
 	case JOURNEY_MISSING:
 		journey->has_missing = true;
-		return read_drop(&journey->missing, &stored->missing, end_ns, value->bytes,
+		return read_drop(&journey->missing, &stored->missing, reading->end_ns, value->bytes,
 				 value->size);
 	default:
 		return -EBADMSG;
@@ -457,30 +418,29 @@ static int read_journey_part(struct stored_record *stored, uint64_t end_ns,
 static int read_journey(struct stored_record *stored, uint64_t end_ns, const uint8_t *bytes,
 			size_t size)
 {
+	struct reading reading = {.stored = stored, .end_ns = end_ns};
 	struct journey *journey = &stored->record.journey;
 	struct stages *stages = &journey->stages;
-	struct fields_input in = {.bytes = bytes, .size = size};
-	struct field_value value;
 	int r;
 
-	while ((r = fields_next(&in, &value)) > 0) {
-		r = fields_set(FIELDS(journey_fields), journey, &value);
-		if (r == 0)
-			r = read_journey_part(stored, end_ns, &value);
-		if (r < 0)
-			return r;
-	}
+	journey->time_ns = end_ns;
+	r = fields_read(FIELDS(journey_fields), journey, bytes, size, read_journey_part, &reading);
 	if (r < 0 || stages->count < 2 || stages->dominant >= stages->count - 1)
 		return -EBADMSG;
 	stages->outcome = journey->outcome;
-	journey->time_ns = end_ns - journey->time_ns;
 	contents_read(&journey->contents, &stored->parts.bytes);
 	return 0;
 }
 
 /* ---- transmits ----------------------------------------------------------------------- */
 
-enum { TRANSMIT_DEVICE = 30, TRANSMIT_FRAG, TRANSMIT_PACKET, TRANSMIT_TASK };
+enum {
+	TRANSMIT_AGE = 17, /* how long before the end */
+	TRANSMIT_DEVICE = 30,
+	TRANSMIT_FRAG,
+	TRANSMIT_PACKET,
+	TRANSMIT_TASK,
+};
 
 static const struct field transmit_fields[] = {
 	FIELD_NUMBER_OF(1, struct transmit, cpu),
@@ -499,42 +459,42 @@ static const struct field transmit_fields[] = {
 	FIELD_NUMBER_OF(14, struct transmit, head_length),
 	FIELD_NUMBER_OF(15, struct transmit, gso_size),
 	FIELD_NUMBER_OF(16, struct transmit, gso_segs),
-	FIELD_NUMBER_OF(17, struct transmit, time_ns), /* how long before the end */
 };
 
 static void write_transmit(struct fields_output *out, const struct transmit *transmit,
 			   uint64_t end_ns)
 {
-	struct transmit copy = *transmit;
-
-	copy.time_ns = end_ns - transmit->time_ns;
-	fields_put(out, FIELDS(transmit_fields), &copy);
+	fields_put(out, FIELDS(transmit_fields), transmit);
+	fields_put_number(out, TRANSMIT_AGE, end_ns - transmit->time_ns);
 	put_device(out, TRANSMIT_DEVICE, &transmit->device);
 	for (size_t i = 0; i < transmit->frags; i++)
 		put_part(out, TRANSMIT_FRAG, FIELDS(frag_fields), &transmit->frag[i]);
 	put_packet(out, TRANSMIT_PACKET, transmit->contents.bytes);
-	put_task(out, TRANSMIT_TASK, transmit->task);
+	put_part(out, TRANSMIT_TASK, FIELDS(task_fields), transmit->task);
 }
 
-static int read_transmit_part(struct stored_record *stored, const struct field_value *value)
+static int read_transmit_part(const struct field_value *value, void *userdata)
 {
+	struct reading *reading = userdata;
+	struct stored_record *stored = reading->stored;
 	struct transmit *transmit = &stored->record.transmit;
 
-	if (value->kind != FIELD_BYTES)
+	if (value->kind != (value->id == TRANSMIT_AGE ? FIELD_NUMBER : FIELD_BYTES))
 		return -EBADMSG;
 	switch (value->id) {
+	case TRANSMIT_AGE:
+		transmit->time_ns = reading->end_ns - value->number;
+		return 0;
 	case TRANSMIT_DEVICE:
-		return fields_read(FIELDS(device_fields), &transmit->device, value->bytes,
-				   value->size);
+		return read_part(FIELDS(device_fields), &transmit->device, value);
 	case TRANSMIT_FRAG:
 		if (transmit->frags == NF_FRAGS_MAX)
 			return -EBADMSG;
-		return fields_read(FIELDS(frag_fields), &stored->frag[transmit->frags++],
-				   value->bytes, value->size);
+		return read_part(FIELDS(frag_fields), &stored->frag[transmit->frags++], value);
 	case TRANSMIT_PACKET:
 		return read_packet(&stored->parts.bytes, value);
 	case TRANSMIT_TASK:
-		return read_task(&stored->parts.task, value);
+		return read_part(FIELDS(task_fields), &stored->parts.task, value);
 	default:
 		return -EBADMSG;
 	}
@@ -543,19 +503,13 @@ static int read_transmit_part(struct stored_record *stored, const struct field_v
 static int read_transmit(struct stored_record *stored, uint64_t end_ns, const uint8_t *bytes,
 			 size_t size)
 {
+	struct reading reading = {.stored = stored, .end_ns = end_ns};
 	struct transmit *transmit = &stored->record.transmit;
-	struct fields_input in = {.bytes = bytes, .size = size};
-	struct field_value value;
 	int r;
 
-	while ((r = fields_next(&in, &value)) > 0) {
-		r = fields_set(FIELDS(transmit_fields), transmit, &value);
-		if (r == 0)
-			r = read_transmit_part(stored, &value);
-		if (r < 0)
-			return r;
-	}
-	transmit->time_ns = end_ns - transmit->time_ns;
+	transmit->time_ns = end_ns;
+	r = fields_read(FIELDS(transmit_fields), transmit, bytes, size, read_transmit_part,
+			&reading);
 	transmit->frag = stored->frag;
 	transmit->task = &stored->parts.task;
 	contents_read(&transmit->contents, &stored->parts.bytes);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What only a record of the past has; tests/unit/daemon/json/test_json.c stores each record that it makes. */
+/* What only a record of the past has, and the longest one; tests/unit/daemon/json/test_json.c stores each record that it makes. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "daemon/kernel/symbols.h"
 #include "tests/unit/daemon/history/round_trip.h"
 
 static const struct nf_bytes bytes = {.len = 60, .protocol = 0x800, .segments = 1};
@@ -30,6 +32,41 @@ TEST(test_candidate_without_a_reason)
 	record.drop.cause.verdict.candidate[0] = &benign;
 	record.drop.cause.verdict.candidate[1] = &fault;
 	record.drop.cause.verdict.candidates = 2;
+	check_round_trip(&record);
+}
+
+/* The kernel's longest names, for each place that has one. */
+TEST(test_longest)
+{
+	static char symbol[SYMBOLS_TEXT_MAX], path[PATH_MAX], netns[NAME_MAX + 1];
+	static struct record record;
+	const struct owner owner = {.cgroup = path};
+	struct journey *journey = &record.journey;
+	struct drop *missing = &journey->missing;
+
+	memset(symbol, 's', sizeof(symbol) - 1);
+	memset(path, '/', sizeof(path) - 1);
+	memset(netns, 'n', sizeof(netns) - 1);
+	record = (struct record){.kind = RECORDS_LATENCY};
+	journey->time_ns = 1000000007;
+	journey->outcome = NF_OUTCOME_DELIVERED;
+	for (int i = 0; i < NF_STAGE_COUNT; i++)
+		journey->stages.stage[journey->stages.count++] =
+			(struct stage_time){(enum nf_stage)i, 1000000000};
+	for (int i = 0; i < NF_JOURNEY_DEVICES; i++)
+		journey->device[journey->devices++] = (struct device){
+			.name = "sixteen-letters", .netns = UINT32_MAX, .netns_name = netns};
+	journey->has_contents = true;
+	contents_read(&journey->contents, &bytes);
+	journey->task = &task;
+	journey->owner = &owner;
+	journey->has_missing = true;
+	*missing = drop().drop;
+	missing->device = journey->device[0];
+	missing->owner = &owner;
+	missing->cause.location = symbol;
+	for (int i = 0; i < NF_DROP_STACK_MAX; i++)
+		missing->stack[missing->stack_count++] = symbol;
 	check_round_trip(&record);
 }
 
