@@ -42,9 +42,20 @@ static bool begins_later(const json_t *period)
 	return json_array_size(gaps) && begins > epoch(period, "since");
 }
 
-bool covered_whole(const json_t *period)
+/* Whether netflowd recorded all of the time that was asked for. */
+static bool is_recorded(const json_t *period)
 {
 	return !field_count_or(period, "gap_count", 0) && !is_to_come(period);
+}
+
+static bool is_damaged(const json_t *period)
+{
+	return json_is_true(json_object_get(period, "damaged"));
+}
+
+bool covered_whole(const json_t *period)
+{
+	return is_recorded(period) && !is_damaged(period);
 }
 
 struct covered_text covered_sentence(const json_t *period)
@@ -53,7 +64,7 @@ struct covered_text covered_sentence(const json_t *period)
 	uint64_t covered = field_count_or(period, "asked_covered_ns", 0);
 	struct covered_text text = {"covers "};
 
-	if (covered_whole(period))
+	if (is_recorded(period))
 		put(&text, "all of %s", units_duration(asked).s);
 	else
 		put(&text, "%s of %s", units_duration(covered).s, units_duration(asked).s);
@@ -62,6 +73,8 @@ struct covered_text covered_sentence(const json_t *period)
 		put(&text, "; it begins at %s", field_date(period, "begins").s);
 	if (is_to_come(period))
 		put(&text, "; the time after %s is still to come", field_date(period, "to").s);
+	if (is_damaged(period))
+		put(&text, "; parts of its file are damaged and left out");
 	return text;
 }
 

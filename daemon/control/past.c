@@ -106,7 +106,7 @@ static json_t *period_to_json(const struct past *past)
 	const struct reader_period *period = &past->period;
 
 	return json_pack(
-		"{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o, s:o*, s:I, s:o}",
+		"{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o, s:b, s:o*, s:I, s:o}",
 		"since", past_time(period->since_us), "until", past_time(past->until_us),
 		"asked_ns", (json_int_t)((past->until_us - period->since_us) * 1000),
 		"asked_covered_ns", (json_int_t)(period->asked.covered_us * 1000), "begins",
@@ -115,8 +115,9 @@ static json_t *period_to_json(const struct past *past)
 		(json_int_t)(period->step_s * (int64_t)TIME_NS_PER_SECOND), "covered_ns",
 		(json_int_t)(period->counted.covered_us * 1000), "gaps", gaps(&period->asked),
 		"gap_count", json_count(period->asked.gaps), "clock_steps", clock_steps(period),
-		"failing", failing(past), "weight", (json_int_t)(past->weight ? past->weight : 1),
-		"coverage", coverage_json(&period->coverage));
+		"damaged", past->damaged, "failing", failing(past), "weight",
+		(json_int_t)(past->weight ? past->weight : 1), "coverage",
+		coverage_json(&period->coverage));
 }
 
 /* Whether some of the time that was asked for is still to come; the counters are up to a second old. */
@@ -125,11 +126,12 @@ static bool is_to_come(const struct past *past)
 	return past->until_us - past->period.until_us > (int64_t)(TIME_NS_PER_SECOND / 1000);
 }
 
-bool past_is_whole(const struct past *past, enum coverage_question question)
+bool past_is_whole(const struct past *past, const struct reader *reader,
+		   enum coverage_question question)
 {
 	const struct reader_period *period = &past->period;
 
-	if (reader_is_damaged(past->reader))
+	if (reader_is_damaged(reader))
 		return false;
 	/* A copy of an incident has no gaps of its own. */
 	if (past->without_period)
@@ -256,7 +258,6 @@ static int work(struct reader *reader, void *userdata)
 	struct past *past = userdata;
 	int r = reader_period(reader, past->records, &past->period);
 
-	past->reader = reader;
 	past->rows = json_array();
 	past->head = json_pack("{s:o, s:o, s:I}", "time", past_time(past->period.to_us), "since",
 			       past_time(past->period.from_us), "elapsed_ns",
@@ -267,6 +268,7 @@ static int work(struct reader *reader, void *userdata)
 		past->until_us = past->period.until_us;
 	if (r == 0)
 		r = past->kind->work(reader, past);
+	past->damaged = reader_is_damaged(reader);
 	if (r < 0 || past->without_period || past->period.asked.covered_us)
 		return r;
 	return past->kind->outlives && json_array_size(past->rows) ? r : NOT_COVERED;

@@ -37,10 +37,10 @@ struct past {
 	json_t *head; /* members of the reply besides the rows */
 	json_t *rows;
 	struct reader_period period;
-	const struct reader *reader; /* while the thread works */
-	bool records;		     /* the answer is made of records */
-	bool without_period;	     /* the reply has none */
-	uint32_t weight;	     /* the largest of a number in the reply */
+	bool records;	     /* the answer is made of records */
+	bool without_period; /* the reply has none */
+	bool damaged;	     /* see reader_is_damaged() */
+	uint32_t weight;     /* the largest of a number in the reply */
 	/* For the pages. */
 	struct pages_source source;
 	size_t next;
@@ -84,10 +84,11 @@ int past_or_now(struct control *control, struct call *call, json_t *parameters,
 		const struct past_method *method);
 
 /*
- * Whether netflowd recorded in all of the time that was asked for, and could answer `question` (of coverage) in it:
- * without that, no sum over this time is exact.
+ * Whether netflowd recorded in all of the time that was asked for, could answer `question` (of coverage) in it, and
+ * `reader` has read all of it: without that, no sum over this time is exact.
  */
-bool past_is_whole(const struct past *past, enum coverage_question question);
+bool past_is_whole(const struct past *past, const struct reader *reader,
+		   enum coverage_question question);
 
 /* Whether a device is that of the question, and in its namespace, see past_place(). */
 bool past_takes_place(const struct past *past, const struct device *device);

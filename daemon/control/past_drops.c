@@ -169,7 +169,7 @@ static int read_records(struct reader *reader, struct drops_question *question)
 
 /* ---- the reply ------------------------------------------------------------------------ */
 
-static int put_rows(struct past *past, const struct drop_list *list)
+static int put_rows(const struct reader *reader, struct past *past, const struct drop_list *list)
 {
 	size_t limit = list->top < past->limit ? list->top : past->limit;
 
@@ -179,7 +179,7 @@ static int put_rows(struct past *past, const struct drop_list *list)
 	if (list->view && json_object_set_new(past->head, "baseline",
 					      drop_marks_json(past->control, list->view)) != 0)
 		return -ENOMEM;
-	return drop_list_put(list, past_is_whole(past, COVERAGE_DROPS), past->head);
+	return drop_list_put(list, past_is_whole(past, reader, COVERAGE_DROPS), past->head);
 }
 
 static int answer(struct reader *reader, struct drops_question *question)
@@ -190,7 +190,7 @@ static int answer(struct reader *reader, struct drops_question *question)
 
 	if (r == 0)
 		r = drop_rows_finish(&question->list.rows);
-	return r == 0 ? put_rows(question->past, &question->list) : r;
+	return r == 0 ? put_rows(reader, question->past, &question->list) : r;
 }
 
 static int work(struct reader *reader, struct past *past)

@@ -124,7 +124,7 @@ struct reader_sink {
 	 * borrowed, see series_name.h.  0 or a negative errno, which ends the question; -EBADMSG leaves out the series.
 	 */
 	int (*place)(const uint8_t *name, size_t size, size_t *place, void *userdata);
-	/* A vector of the series.  As place(). */
+	/* A vector of the series.  0 or a negative errno, which ends the question; -EBADMSG leaves out the vector. */
 	int (*add)(size_t place, uint32_t weight, const uint8_t *bytes, size_t size,
 		   void *userdata);
 	void *userdata;
@@ -141,7 +141,7 @@ int reader_sums(struct reader *reader, int kind, reader_project project, void *u
 /* Give all records of a kind, the newest first. */
 int reader_records(struct reader *reader, int kind, reader_take take, void *userdata);
 
-/* Whether series or records were left out because they are not valid: the file was damaged. */
+/* Whether series, vectors or records were left out because they are not valid: the file was damaged. */
 bool reader_is_damaged(const struct reader *reader);
 
 /* ---- incidents ------------------------------------------------------------------ */

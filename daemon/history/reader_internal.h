@@ -18,7 +18,7 @@ struct reader {
 	struct plan plan;
 	const struct batch *live; /* of the request, if its numbers are of the period */
 	int64_t incident;	  /* 0: none */
-	bool damaged; /* names of series, or records, were not valid, and are left out */
+	bool damaged;		  /* see reader_is_damaged() */
 };
 
 /* The negative errno of the last call of SQLite that failed, see database_failure(). */

@@ -73,18 +73,22 @@ struct question {
 	int64_t unknown; /* the last row of a series that the file does not have; below 0 */
 };
 
-/* A name that is damaged is nowhere: it is only one of many. */
+/* A name or a vector that is damaged is only one of many: it is left out. */
+static int leave_out_damaged(struct question *question, int r)
+{
+	question->reader->damaged |= r == -EBADMSG;
+	return r == -EBADMSG ? 0 : r;
+}
+
 static int place_name(struct question *question, const uint8_t *name, size_t size, size_t *place)
 {
 	int r;
 
 	*place = READER_NOWHERE;
 	r = question->sink->place(name, size, place, question->sink->userdata);
-	if (r != -EBADMSG)
-		return r;
-	question->reader->damaged = true;
-	*place = READER_NOWHERE;
-	return 0;
+	if (r < 0)
+		*place = READER_NOWHERE;
+	return leave_out_damaged(question, r);
 }
 
 static int place_series(struct question *question, int64_t series, size_t *place)
@@ -123,7 +127,8 @@ static int add_vector(struct question *question, int64_t series, const struct se
 	place = sums_value(&question->series, index)[0] - 1;
 	if (place == READER_NOWHERE)
 		return 0;
-	return question->sink->add(place, weight, bytes, size, question->sink->userdata);
+	r = question->sink->add(place, weight, bytes, size, question->sink->userdata);
+	return leave_out_damaged(question, r);
 }
 
 static int add_range(struct question *question, sqlite3_stmt *read)

@@ -2,6 +2,7 @@
 #include "daemon/history/vector.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "daemon/history/varint.h"
 
@@ -38,7 +39,8 @@ size_t vector_encode(const uint64_t *value, size_t count, uint8_t *bytes)
 	return size;
 }
 
-int vector_add(uint64_t *value, size_t count, const uint8_t *bytes, size_t size)
+/* `into` NULL: only look whether the bytes are a vector of at most `count` values; otherwise they are. */
+static bool walk(uint64_t *into, size_t count, const uint8_t *bytes, size_t size)
 {
 	uint64_t next = 0;
 
@@ -47,14 +49,23 @@ int vector_add(uint64_t *value, size_t count, const uint8_t *bytes, size_t size)
 		size_t used = varint_get(bytes, size, &gap), more;
 
 		if (!used || gap >= count || next + gap >= count)
-			return -EBADMSG;
+			return false;
 		more = varint_get(bytes + used, size - used, &number);
 		if (!more)
-			return -EBADMSG;
-		merge_one(value, next + gap, number);
+			return false;
+		if (into)
+			merge_one(into, next + gap, number);
 		next += gap + 1;
 		bytes += used + more;
 		size -= used + more;
 	}
+	return true;
+}
+
+int vector_add(uint64_t *value, size_t count, const uint8_t *bytes, size_t size)
+{
+	if (!walk(NULL, count, bytes, size))
+		return -EBADMSG;
+	walk(value, count, bytes, size);
 	return 0;
 }

@@ -21,7 +21,7 @@ size_t vector_encode(const uint64_t *value, size_t count, uint8_t *bytes);
 
 /*
  * Add an encoded vector to `count` values; sums end at UINT64_MAX.  Returns 0; or -EBADMSG if the bytes are not a
- * vector of at most `count` values: `value` may then have been changed.
+ * vector of at most `count` values: nothing is added then.
  */
 int vector_add(uint64_t *value, size_t count, const uint8_t *bytes, size_t size);
 

@@ -244,3 +244,27 @@ def test_full_disk(start, tmp_path):
         assert "The history cannot be written now: " in page
         old = daemon.call("GetDrops", since=moment(begun - 300), until=moment(begun - 0.5))
         assert "failing" not in old["period"]
+
+
+def test_damaged_parts(start, silent_pair, directory):
+    """Names, numbers and records that are not valid are left out, and every answer says so."""
+    daemon = start(FAST, history=directory)
+    period = ("--since", moment(time.time()))
+    silent_pair.left.send_udp(silent_pair.RIGHT4, 9, 4217)
+    assert waiting.settled(lambda: daemon.dropped(silent_pair.right_device, "ipv4/udp"),
+                           4217) == 4217
+    intervals(daemon, 2)
+    daemon.stop()
+    with contextlib.closing(sqlite3.connect(f"{directory}/history.db")) as file:
+        file.execute("UPDATE series SET name = x'ff00' WHERE kind = 1")
+        file.execute("UPDATE bucket SET value = x'ff' WHERE kind <> 1")
+        file.execute("UPDATE record SET body = x'ff'")
+        file.commit()
+    daemon.start()
+    for method in ("GetDrops", "GetLatency", "GetDropRecords"):
+        assert daemon.call(method, since=period[1])["period"]["damaged"] is True, method
+    drops = daemon.call("GetDrops", since=period[1])
+    assert drops["exact"] is False and drops["packets"] < 4217
+    for words in (("drops",), ("drops", "--records"), ("latency",)):
+        text = daemon.netflowctl(*words, *period).stdout
+        assert "; parts of its file are damaged and left out" in text, (words, text)

@@ -54,6 +54,11 @@ TEST(test_sentences)
 	assert_string_equal(
 		covered_sentence(early).s,
 		"covers 4 min 10 s of 10 min 00 s, in buckets of up to 10.0 s; the time after 2026-11-28 03:04:10 +01:00 is still to come");
+	json_object_set_new(whole, "damaged", json_true());
+	assert_false(covered_whole(whole));
+	assert_string_equal(
+		covered_sentence(whole).s,
+		"covers all of 10 min 00 s, in buckets of up to 10.0 s; parts of its file are damaged and left out");
 	assert_string_equal(covered_failing(early).s, "");
 	json_object_set_new(early, "failing", json_string("the disk is full"));
 	assert_string_equal(

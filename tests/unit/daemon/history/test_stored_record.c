@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What only a record of the past has, and the longest one; tests/unit/daemon/json/test_json.c stores each record that it makes. */
+/*
+ * What only a record of the past has, and the longest one.  tests/unit/daemon/json/test_json.c stores each record that
+ * it makes.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
