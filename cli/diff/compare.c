@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/ask/field.h"
 #include "cli/diff/significance.h"

@@ -114,7 +114,6 @@ static void set_limits(const struct control_limits *limits, struct server_settin
 	settings->user_clients =
 		limits->clients < USER_SHARE ? 1 : (unsigned int)limits->clients / USER_SHARE;
 	settings->idle_ns = limits->idle_ns;
-	settings->stall_ns = limits->idle_ns;
 	settings->max_message_bytes = MESSAGE_BYTES;
 	settings->max_queued_bytes = limits->queue_bytes;
 	settings->max_unsent_bytes = UNSENT_BYTES;

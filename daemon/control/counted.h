@@ -39,7 +39,6 @@ struct counted_past {
 };
 
 void counted_past_clear(struct counted_past *counted);
-#define OWN_COUNTED_PAST CLEANUP(counted_past_clear)
 
 /* What the kernel counted on the selected devices in the period of a question.  Negative errno. */
 int counted_past_read(struct reader *reader, struct past *past, struct counted_past *counted);

@@ -3,8 +3,6 @@
 #ifndef DAEMON_CONTROL_LATENCY_LIST_H
 #define DAEMON_CONTROL_LATENCY_LIST_H
 
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "common/cleanup.h"

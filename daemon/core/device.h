@@ -3,7 +3,9 @@
 #ifndef DAEMON_CORE_DEVICE_H
 #define DAEMON_CORE_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* All strings are borrowed. */
 struct device {
@@ -17,5 +19,14 @@ struct device {
 	uint64_t netns_id, identity;
 	const char *netns_name; /* "host", or its name in `ip netns`; NULL: none */
 };
+
+/* The kind of devices that are one row because there is no room for more. */
+#define DEVICE_KIND_OTHER "other"
+
+/* Whether the device is in the namespace of the host; one that is not known is not. */
+static inline bool device_in_host(const struct device *device)
+{
+	return device->netns_name && !strcmp(device->netns_name, "host");
+}
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/core/evidence.h"
 
-#include <string.h>
-
 #include "bpf/records.h"
 #include "common/array.h"
 
@@ -23,14 +21,6 @@ size_t evidence_words(uint64_t evidence, const char *words[], size_t max)
 		if (evidence & list[i].bit)
 			words[count++] = list[i].word;
 	return count;
-}
-
-uint64_t evidence_bit(const char *word)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
-		if (!strcmp(list[i].word, word))
-			return list[i].bit;
-	return 0;
 }
 
 uint64_t evidence_readable(uint64_t evidence)

@@ -16,9 +16,6 @@
 #define EVIDENCE_WORDS_MAX 64
 size_t evidence_words(uint64_t evidence, const char *words[], size_t max);
 
-/* The bit of a word; 0: there is no such word. */
-uint64_t evidence_bit(const char *word);
-
 /* The bits whose absence from `evidence` means something, and those that are set.  0 for 0: nothing was read. */
 uint64_t evidence_readable(uint64_t evidence);
 

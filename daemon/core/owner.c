@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/core/owner.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -47,16 +47,6 @@ int verdict_rank(enum knowledge_class class)
 	return ranks[class];
 }
 
-enum knowledge_class verdict_class(const char *name)
-{
-	int class = 0;
-
-	while (class < KNOWLEDGE_CLASSES &&
-	       strcmp(knowledge_class_name((enum knowledge_class) class), name) != 0)
-		class ++;
-	return (enum knowledge_class) class;
-}
-
 /* ---- comparing ------------------------------------------------------------- */
 
 static int compare_texts(const char *a, const char *b)

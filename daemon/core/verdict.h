@@ -49,7 +49,4 @@ int verdict_rank(enum knowledge_class class);
 #define VERDICT_CLASS_BIT(class) (1U << (class))
 #define VERDICT_CLASSES_ALL (VERDICT_CLASS_BIT(KNOWLEDGE_CLASSES) - 1)
 
-/* The class of this name; KNOWLEDGE_CLASSES: there is none. */
-enum knowledge_class verdict_class(const char *name);
-
 #endif

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -62,20 +61,21 @@ int file_replace(const char *path, const char *bytes, size_t length)
 
 /* ---- a file that grows ------------------------------------------------------------ */
 
-static int name(char text[static PATH_MAX + 24], const char *path, uint64_t number)
+/* Earlier files that are kept. */
+#define FILES 4
+
+static int name(char text[static PATH_MAX + 24], const char *path, unsigned int number)
 {
-	return number ? snprintf(text, PATH_MAX + 24, "%s.%" PRIu64, path, number)
+	return number ? snprintf(text, PATH_MAX + 24, "%s.%u", path, number)
 		      : snprintf(text, PATH_MAX + 24, "%s", path);
 }
 
 /* The last one goes, each other one takes the next number. */
-static int rotate(const char *path, uint64_t files)
+static int rotate(const char *path)
 {
 	char from[PATH_MAX + 24], to[PATH_MAX + 24];
 
-	if (!files)
-		return unlink(path) < 0 ? -errno : 0;
-	for (uint64_t number = files; number > 0; number--) {
+	for (unsigned int number = FILES; number > 0; number--) {
 		name(from, path, number - 1);
 		name(to, path, number);
 		if (rename(from, to) < 0 && errno != ENOENT)
@@ -105,7 +105,7 @@ static int open_to_append(const char *path, off_t *length)
 	return TAKE_FD(fd);
 }
 
-int file_append(const char *path, const char *bytes, size_t length, uint64_t most, uint64_t files)
+int file_append(const char *path, const char *bytes, size_t length, uint64_t most)
 {
 	OWN_FD int fd = -1;
 	off_t before;
@@ -113,7 +113,7 @@ int file_append(const char *path, const char *bytes, size_t length, uint64_t mos
 
 	fd = open_to_append(path, &before);
 	if (fd >= 0 && before && (uint64_t)before + length > most) {
-		r = rotate(path, files);
+		r = rotate(path);
 		if (r < 0)
 			return r;
 		close(TAKE_FD(fd));

@@ -15,10 +15,10 @@ int file_replace(const char *path, const char *bytes, size_t length);
 
 /*
  * Append whole lines to a file.  If there is none, it is made with mode 0640, whatever the umask.  If it would become
- * longer than `most` bytes, it is first renamed to PATH.1, PATH.1 to PATH.2, and so on up to PATH.FILES; with 0 files
- * it is removed.  After a failure, such as -ENOSPC, no half of a line is left.  Returns 0 or a negative errno.
+ * longer than `most` bytes, it is first renamed to PATH.1, PATH.1 to PATH.2, and so on up to PATH.4.  After a failure,
+ * such as -ENOSPC, no half of a line is left.  Returns 0 or a negative errno.
  */
-int file_append(const char *path, const char *bytes, size_t length, uint64_t most, uint64_t files);
+int file_append(const char *path, const char *bytes, size_t length, uint64_t most);
 
 /* What an administrator can do about an error of these functions, a negative errno; part of a message.  Static. */
 const char *file_remedy(int error);

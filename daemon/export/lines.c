@@ -21,9 +21,6 @@
 /* Within it, the daemon answers every client. */
 #define ANSWER_MS 30000
 
-/* PATH.1 … PATH.4 are kept. */
-#define FILES 4
-
 struct lines {
 	struct loop *loop;
 	const char *socket_path;
@@ -75,7 +72,7 @@ static int work(void *userdata)
 	size_t length = 0;
 	int r = collect(lines, &text, &length);
 
-	return r < 0 ? r : file_append(used->path, text, length, used->bytes, FILES);
+	return r < 0 ? r : file_append(used->path, text, length, used->bytes);
 }
 
 /* ---- the loop -------------------------------------------------------------------- */

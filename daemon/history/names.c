@@ -155,13 +155,13 @@ static uint64_t hash_name(const char *name)
 }
 
 /* Where a device is: its keys, and the name that its namespace has now; `id` 0: not known.  True: unsure. */
-static bool place(const struct series_names *names, struct device *device, uint64_t identity,
-		  uint32_t id, char text[static ATTRIBUTION_NETNS_MAX])
+static bool place(const struct series_names *names, struct device *device, uint32_t id,
+		  char text[static ATTRIBUTION_NETNS_MAX])
 {
 	struct attribution *attribution = names->sources.attribution;
 	int r = 0;
 
-	place_keys(device, identity);
+	place_keys(device);
 	if (!attribution || !device->netns)
 		return false;
 	if (id)
@@ -206,10 +206,10 @@ static struct series *set_drops(struct series_names *names, struct entry *entry,
 	drop_row_set_cause(&row, &cause, &texts);
 	counted_row_set(&row, drops, &texts);
 	drop_row_set_owner(&row, owner, &texts);
+	row.key.device.identity = drops->identity;
 	if (drop_row_fields(&row, DROP_NETNS))
-		row.key.unsure = place(names, &row.key.device, drops->identity, drops->key.netns,
-				       netns_name);
-	row.host = row.key.device.netns_name && !strcmp(netns_name, "host");
+		row.key.unsure = place(names, &row.key.device, drops->key.netns, netns_name);
+	row.host = device_in_host(&row.key.device);
 	if (!drop_row_fields(&row, DROP_EVIDENCE))
 		row.evidence = 0;
 	drop_key_project(&row.key, drop_row_fields(&row, DROP_FIELDS));
@@ -283,8 +283,8 @@ static struct series *find_series(struct series_names *names, int kind, uint64_t
 		return entry ? entry->series : NULL;
 	if (device) {
 		name.device = *device;
-		name.unsure = place(names, &name.device, device->identity,
-				    NF_KEY_NETNS_ID(device->identity), netns_name);
+		name.unsure =
+			place(names, &name.device, NF_KEY_NETNS_ID(device->identity), netns_name);
 	}
 	if (name.device.name && !name.device.name[0])
 		name.device.name = NULL;

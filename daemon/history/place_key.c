@@ -46,8 +46,9 @@ uint64_t place_key(uint64_t identity)
 	return (hash ^ hash >> 33) >> (64 - KEY_BITS) | 1;
 }
 
-void place_keys(struct device *device, uint64_t identity)
+void place_keys(struct device *device)
 {
+	uint64_t identity = device->identity;
 	uint32_t netns_id = NF_KEY_NETNS_ID(identity);
 	bool known = device->netns && netns_id;
 

@@ -19,7 +19,7 @@ int64_t place_boot(void);
  */
 uint64_t place_key(uint64_t identity);
 
-/* Give a device with this identity, see struct backend_device, its keys and those of its namespace. */
-void place_keys(struct device *device, uint64_t identity);
+/* Replace the identity of a device, see struct backend_device, by its key and that of its namespace. */
+void place_keys(struct device *device);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/history/series_name.h"
 
-#include <string.h>
-
 #include "common/array.h"
 #include "common/texts.h"
 #include "daemon/core/verdict.h"
@@ -114,7 +112,7 @@ int series_name_decode_drops(struct drop_row *row, const uint8_t *bytes, size_t 
 
 	if (row->key.class >= KNOWLEDGE_CLASSES)
 		row->key.class = KNOWLEDGE_UNKNOWN;
-	row->host = row->key.device.netns_name && !strcmp(row->key.device.netns_name, "host");
+	row->host = device_in_host(&row->key.device);
 	return r;
 }
 

@@ -83,7 +83,7 @@ static void put_device(struct fields_output *out, uint8_t id, const struct devic
 	if (from->name)
 		memcpy(name, from->name, strnlen(from->name, NF_DEVICE_NAME));
 	device.name = from->name ? name : NULL;
-	place_keys(&device, from->identity);
+	place_keys(&device);
 	put_part(out, id, FIELDS(device_fields), &device);
 }
 

@@ -15,10 +15,10 @@ size_t varint_get(const uint8_t *bytes, size_t size, uint64_t *value)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < size && i < 10; i++) {
+	for (size_t i = 0; i < size && i < VARINT_MAX; i++) {
 		uint64_t part = bytes[i] & 0x7f;
 
-		if (i == 9 && part > 1)
+		if (i == VARINT_MAX - 1 && part > 1)
 			return 0;
 		sum |= part << 7 * i;
 		if (!(bytes[i] & 0x80)) {

@@ -4,17 +4,13 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "common/saturate.h"
 #include "daemon/history/varint.h"
-
-static uint64_t add_up(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
 
 static void merge_one(uint64_t *into, size_t index, uint64_t value)
 {
 	if (index)
-		into[index] = add_up(into[index], value);
+		into[index] = add_saturated(into[index], value);
 	else if (value > into[0])
 		into[0] = value;
 }

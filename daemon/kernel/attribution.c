@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"

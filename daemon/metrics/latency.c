@@ -11,11 +11,10 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "daemon/core/device.h"
 #include "daemon/core/histogram.h"
 #include "daemon/core/stages.h"
 #include "daemon/metrics/internal.h"
-
-#define OTHER_KIND "other"
 
 struct kind {
 	char name[NF_DEVICE_KIND + 1];
@@ -90,7 +89,7 @@ int kinds_update(struct kinds *kinds, const struct metrics_snapshot *snapshot)
 		struct kind *kind;
 
 		reading_device(reading, i, &device);
-		kind = find(kinds, device.kind ? device.kind : OTHER_KIND);
+		kind = find(kinds, device.kind ? device.kind : DEVICE_KIND_OTHER);
 		if (!kind)
 			return -ENOMEM;
 		for (int j = 0; j < NF_SEGMENT_COUNT; j++) {

@@ -12,6 +12,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/saturate.h"
 #include "common/time.h"
 
 #define NS_PER_US 1000ULL
@@ -53,11 +54,6 @@ struct loop_source {
 static uint64_t to_us(uint64_t ns)
 {
 	return ns / NS_PER_US + (ns % NS_PER_US != 0);
-}
-
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 int loop_new(struct loop **loop)

@@ -2,22 +2,15 @@
 #include "daemon/rows/latency_row.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "common/saturate.h"
 #include "daemon/core/histogram.h"
-#include "daemon/core/stages.h"
-
-/* A history that was damaged has any number. */
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
 
 void latency_row_merge(struct latency_row *row, const struct latency_row *other)
 {
 	histogram_merge(&row->hist, &other->hist);
-	row->variance = add(row->variance, other->variance);
-	row->tied = add(row->tied, other->tied);
+	row->variance = add_saturated(row->variance, other->variance);
+	row->tied = add_saturated(row->tied, other->tied);
 }
 
 bool latency_row_margin(const struct latency_row *row, const struct latency_doubt *doubt,

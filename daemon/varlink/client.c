@@ -394,7 +394,7 @@ static bool is_idle_too_long(const struct client *client, uint64_t now)
 
 static bool is_stalled_too_long(const struct client *client, uint64_t now)
 {
-	uint64_t limit = client->context->settings->stall_ns;
+	uint64_t limit = client->context->settings->idle_ns;
 
 	return limit && client->unsent && now - client->moved_ns > limit;
 }

@@ -414,7 +414,6 @@ void server_set_limits(struct server *server, const struct server_settings *sett
 	to->root_clients = settings->root_clients;
 	to->user_clients = settings->user_clients;
 	to->idle_ns = settings->idle_ns;
-	to->stall_ns = settings->stall_ns;
 	to->max_message_bytes = settings->max_message_bytes;
 	to->max_queued_bytes = settings->max_queued_bytes;
 	to->max_reply_bytes = settings->max_reply_bytes;

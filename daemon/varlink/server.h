@@ -98,10 +98,11 @@ struct server_settings {
 	unsigned int root_clients;
 	/* The most that one other user gets; default: all that are not kept. */
 	unsigned int user_clients;
-	/* A client without a running call is disconnected this long after its last call; 0: never. */
+	/*
+	 * A client without a running call is disconnected this long after its last call, and one that has replies when
+	 * it has taken none for this long; 0: never.
+	 */
 	uint64_t idle_ns;
-	/* A client is disconnected when it has taken none of its replies for this long; 0: never. */
-	uint64_t stall_ns;
 	/* Of one call: default MESSAGE_MAX_BYTES, MESSAGE_MAX_DEPTH. */
 	size_t max_message_bytes;
 	unsigned int max_depth;

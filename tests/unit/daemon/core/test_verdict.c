@@ -114,7 +114,6 @@ TEST(test_order)
 		struct verdict a = {.class = classes[i]};
 
 		assert_int_equal(verdict_rank(classes[i]), i);
-		assert_int_equal(verdict_class(knowledge_class_name(classes[i])), classes[i]);
 		for (size_t j = 0; j < ARRAY_SIZE(classes); j++) {
 			struct verdict b = {.class = classes[j]};
 
@@ -122,8 +121,6 @@ TEST(test_order)
 			assert_int_equal(verdict_compare(&a, &b) == 0, i == j);
 		}
 	}
-	assert_int_equal(verdict_class("faults"), KNOWLEDGE_CLASSES);
-	assert_int_equal(verdict_class(""), KNOWLEDGE_CLASSES);
 }
 
 /* ---- reasons that are asked for ----------------------------------------------------- */

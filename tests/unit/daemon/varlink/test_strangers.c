@@ -21,7 +21,6 @@ static void start_chosen(struct fixture *fixture)
 	settings.root_clients = chosen.root_clients;
 	settings.user_clients = chosen.user_clients;
 	settings.idle_ns = chosen.idle_ns;
-	settings.stall_ns = chosen.stall_ns;
 	settings.max_queued_bytes = chosen.max_queued_bytes;
 	settings.max_unsent_bytes = chosen.max_unsent_bytes;
 	if (server_new(&fixture->server, fixture->loop, &settings, methods, ARRAY_SIZE(methods),
@@ -123,7 +122,7 @@ TEST(test_stream_is_not_idle)
 	struct fixture *fixture = *state;
 	OWN_FD int fd = -1;
 
-	serve(fixture, (struct server_settings){.idle_ns = 200 * MS, .stall_ns = 200 * MS});
+	serve(fixture, (struct server_settings){.idle_ns = 200 * MS});
 	fd = client_open(fixture);
 	request(fd, "org.example.Stream", ",\"more\":true");
 	expect_json(fd, "{\"parameters\":{},\"continues\":true}");
@@ -173,7 +172,7 @@ TEST(test_stall)
 	size_t got = 0;
 
 	assert_non_null(bytes);
-	serve(fixture, (struct server_settings){.stall_ns = 2000 * MS});
+	serve(fixture, (struct server_settings){.idle_ns = 2000 * MS});
 	stalled = client_open(fixture);
 	slow = client_open(fixture);
 	request(stalled, "org.example.Large", ",\"parameters\":{\"bytes\":3000000}");
@@ -210,7 +209,7 @@ TEST(test_a_busy_server_is_no_stall)
 	struct fixture *fixture = *state;
 	struct pollfd fd = {.events = POLLIN};
 
-	serve(fixture, (struct server_settings){.stall_ns = 60000 * MS, .idle_ns = 60000 * MS});
+	serve(fixture, (struct server_settings){.idle_ns = 60000 * MS});
 	fd.fd = reader.fd = client_open(fixture);
 	request(reader.fd, "org.example.Large", ",\"parameters\":{\"bytes\":3000000}");
 	for (int i = 0; i < 5; i++) {
