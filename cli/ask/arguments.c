@@ -177,6 +177,20 @@ static int set_words(const struct argument *argument, const char *text, const ch
 	return 0;
 }
 
+bool arguments_have_word(const char *list, const char *word)
+{
+	const char *at = list;
+
+	do {
+		size_t length = strcspn(at, ",");
+
+		if (length == strlen(word) && !strncmp(at, word, length))
+			return true;
+		at += length;
+	} while (*at++);
+	return false;
+}
+
 /* Whether a name exists is for the daemon to say. */
 static int set_netns(const struct argument *argument, const char *text, const char **value,
 		     struct arguments_error *error)

@@ -97,6 +97,9 @@ extern const struct argument arguments_global[];
 int arguments_parse(struct arguments *arguments, const struct argument *table, const char *of,
 		    int argc, char *const argv[], int *next, struct arguments_error *error);
 
+/* Whether a word is in a list with commas between. */
+bool arguments_have_word(const char *list, const char *word);
+
 /* After all options: take the time of day that ends a period as the first one after its begin. */
 void arguments_settle(struct arguments *arguments, int64_t now_ns);
 

@@ -12,18 +12,9 @@ bool classes_are_all(const struct arguments *arguments)
 
 bool classes_take(const struct arguments *arguments, const char *name)
 {
-	const char *at = arguments->classes;
-
 	if (classes_are_all(arguments) || (arguments->faults && !strcmp(name, classes_names[0])))
 		return true;
-	while (at && *at) {
-		size_t length = strcspn(at, ",");
-
-		if (length == strlen(name) && !strncmp(at, name, length))
-			return true;
-		at += length + !!at[length];
-	}
-	return false;
+	return arguments->classes && arguments_have_word(arguments->classes, name);
 }
 
 json_t *classes_parameter(const struct arguments *arguments)

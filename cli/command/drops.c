@@ -28,8 +28,8 @@ static const char *const fields[] = {"reason", "location", "dev",  "proto",
 static const char *const about[] = {"drop", NULL};
 
 static const struct argument arguments[] = {
-	OPTION("by", WORD, by, .value = "FIELD", .words = fields,
-	       .help = "group by reason, location, dev, proto, netns, cgroup or flow (by all but flow); flow: from records, not exact"),
+	OPTION("by", WORDS, by, .value = "FIELD", .words = fields,
+	       .help = "group by reason, location, dev, proto, netns, cgroup, several of these with commas between, or flow (by all but flow); flow: from records, not exact"),
 	OPTION("reason", TEXT, reason, .value = "REASON",
 	       .help = "show only drops with this reason, a name or a number"),
 	OPTION_DEVICE("show only drops on this device"),
@@ -56,10 +56,10 @@ static const struct argument arguments[] = {
 
 /* A column that identifies the drops which a row counts. */
 struct key_column {
-	const char *by; /* the value of --by that groups by this column */
+	const char *by; /* the word of --by that groups by this column */
 	const char *title;
 	const char *member;
-	bool alone; /* shown only with that --by */
+	bool alone; /* shown only with that word */
 	/* The text of the cell; NULL: that of the member, and "-" if the row lacks it. */
 	const char *(*text)(const json_t *row);
 };
@@ -106,13 +106,13 @@ static const struct key_column key_columns[] = {
 	{"note", "note", "note", false, note_text},
 };
 
-/* With --by, only its column and those that a row has: a device has its netns. */
+/* With --by, only its columns and those that a row has: a device has its netns. */
 static bool has_column(const struct key_column *column, const json_t *rows, const char *by)
 {
 	const json_t *row;
 	size_t i;
 
-	if (by && !strcmp(column->by, by))
+	if (by && arguments_have_word(by, column->by))
 		return true;
 	if (!by && !column->alone && !column->text)
 		return true;
@@ -468,6 +468,8 @@ static const char *contradiction(const struct session *session)
 		return "--compare is for counters; it cannot be used with --records, --follow, --stack, --pcap or an expression";
 	if (records && given->by)
 		return "--by groups counters; it cannot be used with --records, --follow, --stack, --pcap or an expression";
+	if (given->by && arguments_have_word(given->by, "flow") && strchr(given->by, ','))
+		return "--by flow is of records; it cannot be joined with other fields";
 	if (given->pcap && (given->json || given->stack))
 		return "--pcap writes packets; it cannot be used with --json or --stack";
 	if (records && given->top >= 0)

@@ -33,23 +33,6 @@ static double seconds_of(const json_t *reply)
 	return (double)field_count_or(period, "covered_ns", 0) / 1e9;
 }
 
-/*
- * What identifies a row: all of it but its numbers, and the names of what has a number: netflowd may have found them
- * only later.
- */
-static char *key_of(const json_t *row)
-{
-	static const char *const others[] = {"packets",	 "segments", "bytes",	   "last",
-					     "evidence", "baseline", "netns_name", "owner"};
-	OWN_JSON json_t *copy = json_copy((json_t *)row);
-	bool named = json_object_get(row, "netns") || json_object_get(row, "cgroup_id");
-
-	/* Grouped by cgroup, a row without a number has nothing but its owner. */
-	for (size_t i = 0; i < ARRAY_SIZE(others) - !named; i++)
-		json_object_del(copy, others[i]);
-	return copy ? json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-}
-
 /* Add the numbers of a row to those of another one, and the members that it lacks. */
 static void join(json_t *to, json_t *row)
 {
@@ -62,7 +45,7 @@ static void join(json_t *to, json_t *row)
 	json_object_update_missing(to, row);
 }
 
-/* One row for each key, in the order of the reply. */
+/* One row for each cause, in the order of the reply. */
 static json_t *index_rows(const json_t *reply)
 {
 	json_t *index = json_object(), *row;
@@ -70,13 +53,13 @@ static json_t *index_rows(const json_t *reply)
 
 	json_array_foreach(json_object_get(reply, "rows"), i, row)
 	{
-		OWN_FREE char *key = key_of(row);
-		json_t *known = key ? json_object_get(index, key) : NULL;
+		const char *cause = field_text(row, "cause");
+		json_t *known = json_object_get(index, cause);
 
 		if (known)
 			join(known, row);
-		else if (key)
-			json_object_set_new(index, key, json_copy(row));
+		else
+			json_object_set_new(index, cause, json_copy(row));
 	}
 	return index;
 }

@@ -11,62 +11,41 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 
-static struct drop_rate *find(const struct drop_rates *rates, const char *reason, size_t rank,
-			      const char *location)
+static const struct drop_rate *find(const struct drop_rates *rates, const char *cause)
 {
 	for (size_t i = 0; rates && i < rates->count; i++)
-		if (rates->at[i].rank == rank && !strcmp(rates->at[i].reason, reason) &&
-		    !strcmp(rates->at[i].location, location))
+		if (!strcmp(rates->at[i].cause, cause))
 			return &rates->at[i];
-	return NULL;
-}
-
-/* The mark of the reason at this location is the most urgent one of its rows. */
-static const char *first_mark(const char *mark, const json_t *row)
-{
-	static const char *const marks[] = {"new", "grown", "recurring", "background"};
-	const char *other = field_text_or(json_object_get(row, "baseline"), "mark", NULL);
-
-	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
-		if (mark == marks[i] || (other && !strcmp(other, marks[i])))
-			return marks[i];
 	return NULL;
 }
 
 static int add_row(struct drop_rates *rates, const json_t *row)
 {
-	OWN_FREE char *reason = drop_lines_reason(row);
-	OWN_FREE char *location = strdup(field_text(row, "location"));
+	const char *mark = field_text_or(json_object_get(row, "baseline"), "mark", NULL);
 	size_t rank = drop_lines_rank(row);
-	struct drop_rate *drop, *more;
+	struct drop_rate *drop;
 
-	if (!reason || !location)
+	if (ARRAY_GROW(rates->at, rates->count, rates->room) < 0)
 		return -ENOMEM;
-	drop = find(rates, reason, rank, location);
-	if (!drop) {
-		more = reallocarray(rates->at, rates->count + 1, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		rates->at = more;
-		drop = &more[rates->count++];
-		*drop = (struct drop_rate){
-			.reason = TAKE_PTR(reason),
-			.location = TAKE_PTR(location),
-			.class = classes_names[rank] ? classes_names[rank] : UNITS_UNKNOWN,
-			.rank = rank,
-		};
-	}
-	drop->mark = first_mark(drop->mark, row);
-	drop->packets += field_count_or(row, "packets", 0);
-	return 0;
+	drop = &rates->at[rates->count++];
+	*drop = (struct drop_rate){
+		.cause = strdup(field_text(row, "cause")),
+		.reason = drop_lines_reason(row),
+		.location = strdup(field_text(row, "location")),
+		.mark = mark ? strdup(mark) : NULL,
+		.class = classes_names[rank] ? classes_names[rank] : UNITS_UNKNOWN,
+		.rank = rank,
+		.packets = field_count_or(row, "packets", 0),
+	};
+	return !drop->cause || !drop->reason || !drop->location || (mark && !drop->mark) ? -ENOMEM
+											 : 0;
 }
 
 static void compare(struct drop_rates *rates, const struct drop_rates *before, double seconds)
 {
 	for (size_t i = 0; i < rates->count; i++) {
 		struct drop_rate *drop = &rates->at[i];
-		const struct drop_rate *old =
-			find(before, drop->reason, drop->rank, drop->location);
+		const struct drop_rate *old = find(before, drop->cause);
 
 		drop->per_second =
 			before ? rate_between(old ? old->packets : 0, drop->packets, seconds)
@@ -109,8 +88,10 @@ int drop_rates_read(struct drop_rates *rates, const json_t *reply, const struct 
 void drop_rates_free(struct drop_rates *rates)
 {
 	for (size_t i = 0; i < rates->count; i++) {
+		free(rates->at[i].cause);
 		free(rates->at[i].reason);
 		free(rates->at[i].location);
+		free(rates->at[i].mark);
 	}
 	free(rates->at);
 	*rates = (struct drop_rates){};

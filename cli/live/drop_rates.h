@@ -8,12 +8,15 @@
 
 #include <jansson.h>
 
-/* Drops of one reason and class at one location, for all devices, namespaces and protocols together. */
+/* The parameter `by` of GetDrops: rows are of all devices, namespaces and protocols together. */
+#define DROP_RATES_BY "reason,location"
+
 struct drop_rate {
+	char *cause;
 	char *reason;
 	char *location;
+	char *mark;	   /* new, grown, recurring or background; NULL: none */
 	const char *class; /* static */
-	const char *mark;  /* static: the first of new, grown, recurring, background; NULL: none */
 	size_t rank;	   /* of its class, see drop_lines_rank() */
 	uint64_t packets;  /* since the daemon started */
 	double per_second; /* since the earlier reply; RATE_UNKNOWN without one */
@@ -22,12 +25,12 @@ struct drop_rate {
 /* Faults first; then by rate and by packets, the highest first. */
 struct drop_rates {
 	struct drop_rate *at;
-	size_t count;
+	size_t count, room;
 };
 
 /*
- * Read a GetDrops reply.  `before` is the reading that was taken `seconds` earlier, or NULL.  `rates` must be zeroed;
- * on failure, the caller frees what it has.  0 or -ENOMEM.
+ * Read a reply of GetDrops by DROP_RATES_BY.  `before` is the reading that was taken `seconds` earlier, or NULL.
+ * `rates` must be zeroed; on failure, the caller frees what it has.  0 or -ENOMEM.
  */
 int drop_rates_read(struct drop_rates *rates, const json_t *reply, const struct drop_rates *before,
 		    double seconds);

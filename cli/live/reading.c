@@ -183,7 +183,11 @@ static int read_drops(struct live_reading *reading, const struct live_reading *b
 		      reading_ask ask, void *data, const struct reading_scope *scope)
 {
 	OWN_JSON json_t *reply = NULL;
-	int r = ask(data, "io.netflowd.GetDrops", device_parameter(scope), 0, &reply);
+	int r = ask(data, "io.netflowd.GetDrops",
+		    session_parameters("by", session_text(DROP_RATES_BY), "device",
+				       session_text(scope->device), "max_age_ms",
+				       session_number(scope->max_age_ms), NULL),
+		    0, &reply);
 
 	if (r)
 		return r;

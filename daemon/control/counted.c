@@ -249,7 +249,7 @@ static json_t *past_row_of(const struct reader_row *row)
 	json_t *object = json_counted(&row->name.device, row->value + COUNTED_FIRST);
 
 	if (row->name.other)
-		json_object_set_new(object, "group", json_string(DEVICE_KIND_OTHER));
+		json_object_set_new(object, "group", json_string(JSON_GROUP_OTHER));
 	return object;
 }
 

@@ -17,17 +17,29 @@
 /* Flows of one reply; those behind are one row of each class. */
 #define FLOWS_MAX 8192
 
+/* -EINVAL: the call has ended. */
+static int read_grouping(struct drop_list *list, struct call *call, const json_t *parameters)
+{
+	const char *names = json_string_value(json_object_get(parameters, "by"));
+	struct drop_grouping_error error;
+
+	list->rows.by = DROP_GROUPING_NONE;
+	if (!names || drop_grouping_read(&list->rows.by, names, &error) == 0)
+		return 0;
+	call_error(call, "io.netflowd.UnknownField",
+		   json_pack("{s:s, s:s*}", "field", error.name, "nearest", error.nearest));
+	return -EINVAL;
+}
+
 int drop_list_read(struct drop_list *list, struct call *call, json_t *parameters)
 {
-	const char *by = json_string_value(json_object_get(parameters, "by"));
-	struct nearest nearest;
-
-	list->rows.by = by ? drop_grouping_find(by, &nearest) : NULL;
+	if (read_grouping(list, call, parameters) < 0)
+		return -EINVAL;
 	list->rows.most = FLOWS_MAX;
 	list->rows.first_mark = BASELINE_GROWN;
 	list->rows.new_mark = BASELINE_NEW;
 	list->rows.new_after_ns = INT64_MAX;
-	list->by_flow = list->rows.by && list->rows.by->fields & DROP_FLOW;
+	list->by_flow = list->rows.by.fields & DROP_FLOW;
 	/* A scan has more flows than rows: only the texts of rows are kept. */
 	if (list->by_flow)
 		list->rows.texts = &list->texts;
@@ -90,11 +102,11 @@ int drop_list_add_record(struct drop_list *list, const struct drop *drop, bool f
 
 json_t *drop_list_row(const struct drop_list *list, size_t i)
 {
-	const struct drop_grouping *by = list->rows.by;
+	unsigned int fields = list->rows.by.fields;
 	const struct drop_row *row = &list->rows.row[i];
-	json_t *object = json_drop_row(row, by ? by->fields : (unsigned int)DROP_FIELDS);
+	json_t *object = json_drop_row(row, fields);
 
-	drop_marks_put(object, list->view, row, list->seen_ns, by);
+	drop_marks_put(object, list->view, row, list->seen_ns, fields != DROP_FIELDS);
 	return object;
 }
 

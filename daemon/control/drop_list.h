@@ -27,7 +27,7 @@ struct drop_list {
 	int64_t seen_ns; /* until when the view has seen the drops, by the clock of their last_ns */
 };
 
-/* Read `by`, which was checked before, the classes and `top`.  -EINVAL: the call has ended.  Clear it in any case. */
+/* Read `by`, the classes and `top`.  -EINVAL: the call has ended.  Clear it in any case. */
 int drop_list_read(struct drop_list *list, struct call *call, json_t *parameters);
 void drop_list_clear(struct drop_list *list);
 

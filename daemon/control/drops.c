@@ -76,7 +76,6 @@ static uint32_t find_alive(const struct drops_reply *reply, struct drop_source *
 static int collect_counter(struct drops_reply *reply, struct drop_source *source,
 			   const struct backend_drops *drops, uint32_t alive)
 {
-	const struct drop_grouping *by = reply->list.rows.by;
 	const struct filter *filter = &reply->filter;
 	const struct cause *cause = drop_source_cause(source, drops);
 	struct drop_place place;
@@ -90,7 +89,7 @@ static int collect_counter(struct drops_reply *reply, struct drop_source *source
 	if (!folded && !filter_takes(filter, cause, drops->device, drops->identity, drops->netns))
 		return 0;
 	folded |= filter->by_netns && drops->key.netns != alive;
-	r = drop_source_row(source, drops, cause, !by || by->fields & DROP_CGROUP, &row);
+	r = drop_source_row(source, drops, cause, reply->list.rows.by.fields & DROP_CGROUP, &row);
 	if (r == 0)
 		r = drop_list_place(&reply->list, &row, folded, &place);
 	if (r == 0)
@@ -196,7 +195,6 @@ static int begin_rows(struct drops_reply *reply, struct call *call, json_t *para
 	return reply->list.by_flow ? 0 : collect_counters(reply);
 }
 
-/* The parameter `by` was checked before. */
 static int answer(struct call *call, json_t *parameters, void *userdata)
 {
 	size_t limit = pages_read_limit(call, parameters, ROWS_BY_DEFAULT);
@@ -235,15 +233,9 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 		{NULL, 0, 0},
 	};
 	struct control *control = userdata;
-	struct nearest nearest;
-	const char *name;
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
-	name = json_string_value(json_object_get(parameters, "by"));
-	if (name && !drop_grouping_find(name, &nearest))
-		return call_error(call, "io.netflowd.UnknownField",
-				  json_pack("{s:s, s:s*}", "field", name, "nearest", nearest.best));
 	if (past_wanted(parameters))
 		return past_reply(control, call, parameters, &past_drops);
 	if (control_no_data(control, call))

@@ -20,14 +20,11 @@
 
 struct drops_question {
 	struct drop_list list;
-	bool by_reason;
-	struct reason_wanted reason;
+	struct filter filter; /* without places, see past_place() */
 	struct past *past;
 	struct drop_place *place; /* of the series, in the order in which they came */
 	size_t places, room;
-	/* Of records, for flows. */
-	struct filter filter;
-	struct stored_record *stored; /* room for one */
+	struct stored_record *stored; /* by flow: room for one */
 };
 
 /* ---- what to take ----------------------------------------------------------------- */
@@ -41,10 +38,10 @@ static bool has_lost_place(const struct past *past, const struct drop_row *row)
 }
 
 /* By name, because an older kernel may have had other numbers. */
-static bool is_reason(const struct drops_question *question, const struct drop_row *row)
+static bool is_reason(const struct filter *filter, const struct drop_row *row)
 {
-	return !question->by_reason || reason_is(&question->reason, row->key.reason,
-						 row->key.numbered, row->key.reason_number);
+	return !filter->by_reason || reason_is(&filter->reason, row->key.reason, row->key.numbered,
+					       row->key.reason_number);
 }
 
 /* What is left of a row when there are too many: it counts as one whose key is not known. */
@@ -64,20 +61,19 @@ static int find_place(struct drops_question *question, struct drop_row *row,
 	bool folded;
 
 	*place = (struct drop_place){0};
-	if (!is_reason(question, row))
+	if (!is_reason(&question->filter, row))
 		return 0;
 	where = past_place(question->past, &row->key.device);
 	folded = has_lost_place(question->past, row);
 	if (!folded && where == PAST_ELSEWHERE)
 		return 0;
-	if (!list->rows.by && list->rows.count >= READER_ROWS_MAX)
+	if (list->rows.by.fields == DROP_FIELDS && list->rows.count >= READER_ROWS_MAX)
 		reduce(row);
 	return drop_list_place(list, row, folded || where == PAST_EARLIER, place);
 }
 
 static int prepare(struct past *past)
 {
-	const char *reason = past_text(past, "reason"), *nearest;
 	struct drops_question *question = calloc(1, sizeof(*question));
 	struct baseline_view *view;
 
@@ -89,19 +85,12 @@ static int prepare(struct past *past)
 		return -EINVAL;
 	/* Of a week of pods that came and went, only the texts of the rows are kept. */
 	question->list.rows.texts = &question->list.texts;
-	question->by_reason = reason;
 	past->records = question->list.by_flow;
-	if (past->records)
-		return past_filter_read(past, &question->filter);
-	view = drop_marks_of_period(past->control, past->until_us);
-	drop_list_mark(&question->list, view, view ? view->seen_us * 1000 : 0);
-	if (reason && records_find_reason(past->control->parts.records, reason, &question->reason,
-					  &nearest) < 0) {
-		call_error(past->call, "io.netflowd.UnknownReason",
-			   json_pack("{s:s, s:s*}", "reason", reason, "nearest", nearest));
-		return -EINVAL;
+	if (!past->records) {
+		view = drop_marks_of_period(past->control, past->until_us);
+		drop_list_mark(&question->list, view, view ? view->seen_us * 1000 : 0);
 	}
-	return 0;
+	return past_filter_read(past, &question->filter);
 }
 
 /* ---- series -------------------------------------------------------------------------- */
@@ -207,10 +196,11 @@ static void question_clear(struct drops_question *question)
 
 int past_read_drops(struct reader *reader, struct past *past)
 {
-	struct drops_question all = {
-		.past = past,
-		.list = {.top = SIZE_MAX,
-			 .rows = {.classes = VERDICT_CLASSES_ALL, .new_after_ns = INT64_MAX}}};
+	struct drops_question all = {.past = past,
+				     .list = {.top = SIZE_MAX,
+					      .rows = {.by = DROP_GROUPING_NONE,
+						       .classes = VERDICT_CLASSES_ALL,
+						       .new_after_ns = INT64_MAX}}};
 	int r;
 
 	all.list.rows.texts = &all.list.texts;

@@ -46,7 +46,7 @@ static void get_row(const struct reader_row *from, const struct counted_past *co
 {
 	*row = (struct latency_row){.segment = segment_of(&from->name),
 				    .device = from->name.device,
-				    .group = from->name.other ? DEVICE_KIND_OTHER : NULL,
+				    .group = from->name.other ? JSON_GROUP_OTHER : NULL,
 				    .devices = -1,
 				    .variance = from->value[LATENCY_VARIANCE],
 				    .tied = from->value[LATENCY_UNSEEN]};

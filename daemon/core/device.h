@@ -20,9 +20,6 @@ struct device {
 	const char *netns_name; /* "host", or its name in `ip netns`; NULL: none */
 };
 
-/* The kind of devices that are one row because there is no room for more. */
-#define DEVICE_KIND_OTHER "other"
-
 /* Whether the device is in the namespace of the host; one that is not known is not. */
 static inline bool device_in_host(const struct device *device)
 {

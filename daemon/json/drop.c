@@ -15,6 +15,7 @@
 #include "daemon/core/owner.h"
 #include "daemon/json/internal.h"
 #include "daemon/json/json.h"
+#include "daemon/rows/drop_cause.h"
 #include "daemon/rows/drop_row.h"
 
 static json_t *candidates(const struct verdict *verdict)
@@ -196,9 +197,11 @@ json_t *json_drop_cause(const struct drop_row *row, unsigned int fields)
 
 json_t *json_drop_row(const struct drop_row *row, unsigned int fields)
 {
+	OWN_FREE char *cause = drop_cause_text(row, drop_row_fields(row, fields));
 	struct fill f = {json_drop_cause(row, fields)};
 	char text[TIME_TEXT_MAX];
 
+	fill_foreign(&f, "cause", cause);
 	fill_int(&f, "packets", row->packets);
 	if (!row->unmeasured) {
 		fill_int(&f, "segments", row->segments);

@@ -41,6 +41,9 @@ json_t *json_text(const char *bytes, size_t max);
 /* A moment of CLOCK_MONOTONIC as a string, RFC 3339 with the offset of the host's clock. */
 json_t *json_time(uint64_t monotonic_ns);
 
+/* `group` of devices that are one row because there is no room for more. */
+#define JSON_GROUP_OTHER "other"
+
 /* Types DropRecord, LatencyRecord and SlotsRecord, of resolved records. */
 json_t *json_drop_record(const struct drop *drop);
 json_t *json_latency_record(const struct journey *journey);

@@ -11,7 +11,7 @@ json_t *json_napi(const struct napi_row *row)
 
 	fill_device(&f, &row->device);
 	if (row->others)
-		fill_text(&f, "group", DEVICE_KIND_OTHER);
+		fill_text(&f, "group", JSON_GROUP_OTHER);
 	fill_int(&f, "cpu", row->cpu);
 	fill_int(&f, "polls", row->polls);
 	fill_int(&f, "packets", row->packets);

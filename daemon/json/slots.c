@@ -118,7 +118,7 @@ json_t *json_slots(const struct slots_row *row)
 	}
 	fill_device(&f, &row->device);
 	if (row->others)
-		fill_text(&f, "group", DEVICE_KIND_OTHER);
+		fill_text(&f, "group", JSON_GROUP_OTHER);
 	fill_bool(&f, "xen", row->xen);
 	fill_int(&f, "transmits", transmits);
 	fill_put(&f, "histogram", list);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "daemon/core/device.h"
 #include "daemon/core/histogram.h"
 #include "daemon/core/stages.h"
 #include "daemon/metrics/internal.h"
@@ -89,7 +88,7 @@ int kinds_update(struct kinds *kinds, const struct metrics_snapshot *snapshot)
 		struct kind *kind;
 
 		reading_device(reading, i, &device);
-		kind = find(kinds, device.kind ? device.kind : DEVICE_KIND_OTHER);
+		kind = find(kinds, device.kind ? device.kind : BACKEND_KIND_OTHER);
 		if (!kind)
 			return -ENOMEM;
 		for (int j = 0; j < NF_SEGMENT_COUNT; j++) {

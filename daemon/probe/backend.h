@@ -173,6 +173,9 @@ struct backend_cpu_cost {
 	uint32_t one_in_shift[BACKEND_DIRECTIONS]; /* log2 of N now */
 };
 
+/* The kind of devices that are one row because there is no room for more. */
+#define BACKEND_KIND_OTHER "other"
+
 /*
  * Latency and NAPI polls of one device, of all CPUs; or of a group, which has the
  * packets of the devices of its kind that counted there, because they found no

@@ -2,6 +2,7 @@
 #include "daemon/rows/drop_rows.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,26 +17,57 @@
 /* The flow of the rows behind the limit. */
 static const char others[] = "(others)";
 
-static const struct drop_grouping groupings[] = {
-	{"reason", DROP_REASON, 0},
-	{"location", DROP_LOCATION, 0},
-	{"dev", DROP_DEVICE | DROP_NETNS, DROP_COARSE | DROP_GONE | DROP_UNKEYED},
-	{"proto", DROP_PROTOCOL, DROP_COARSE | DROP_GONE | DROP_UNKEYED},
+static const struct {
+	const char *name;
+	struct drop_grouping grouping;
+} groupings[] = {
+	{"reason", {DROP_REASON, 0}},
+	{"location", {DROP_LOCATION, 0}},
+	{"dev", {DROP_DEVICE | DROP_NETNS, DROP_COARSE | DROP_GONE | DROP_UNKEYED}},
+	{"proto", {DROP_PROTOCOL, DROP_COARSE | DROP_GONE | DROP_UNKEYED}},
 	/* A namespace with too many keys still knows its coarse ones. */
-	{"netns", DROP_NETNS, DROP_GONE | DROP_UNKEYED},
-	{"cgroup", DROP_CGROUP, DROP_COARSE | DROP_GONE | DROP_UNKEYED},
-	{"flow", DROP_FLOW, 0},
+	{"netns", {DROP_NETNS, DROP_GONE | DROP_UNKEYED}},
+	{"cgroup", {DROP_CGROUP, DROP_COARSE | DROP_GONE | DROP_UNKEYED}},
+	{"flow", {DROP_FLOW, 0}},
 };
 
-const struct drop_grouping *drop_grouping_find(const char *name, struct nearest *nearest)
+static const struct drop_grouping *find_grouping(struct drop_grouping_error *error)
 {
-	nearest_init(nearest, name);
+	struct nearest nearest;
+
+	nearest_init(&nearest, error->name);
 	for (size_t i = 0; i < ARRAY_SIZE(groupings); i++) {
-		if (!strcmp(groupings[i].name, name))
-			return &groupings[i];
-		nearest_consider(nearest, groupings[i].name);
+		if (!strcmp(groupings[i].name, error->name))
+			return &groupings[i].grouping;
+		nearest_consider(&nearest, groupings[i].name);
 	}
+	error->nearest = nearest.best;
 	return NULL;
+}
+
+int drop_grouping_read(struct drop_grouping *by, const char *names,
+		       struct drop_grouping_error *error)
+{
+	const char *at = names;
+
+	*by = (struct drop_grouping){0};
+	do {
+		const struct drop_grouping *one;
+		size_t length = strcspn(at, ",");
+
+		snprintf(error->name, sizeof(error->name), "%.*s", (int)length, at);
+		one = find_grouping(error);
+		if (!one)
+			return -EINVAL;
+		by->fields |= one->fields;
+		by->lost |= one->lost;
+		at += length + 1;
+	} while (at[-1]);
+	if (!(by->fields & DROP_FLOW) || by->fields == DROP_FLOW)
+		return 0;
+	snprintf(error->name, sizeof(error->name), "%s", names);
+	error->nearest = NULL;
+	return -EINVAL;
 }
 
 void drop_rows_clear(struct drop_rows *rows)
@@ -127,12 +159,11 @@ static int join_equal(struct drop_rows *rows)
 static int place_in_row(struct drop_rows *rows, const struct drop_row *cause, uint32_t *place)
 {
 	struct drop_row row = *cause;
-	unsigned int fields = rows->by ? rows->by->fields : (unsigned int)DROP_FIELDS;
 	size_t number;
 	int r;
 
-	row.key.lost = row.lost & (rows->by ? rows->by->lost : ~0U);
-	drop_key_project(&row.key, drop_row_fields(cause, fields));
+	row.key.lost = row.lost & rows->by.lost;
+	drop_key_project(&row.key, drop_row_fields(cause, rows->by.fields));
 	if (rows->most && rows->count >= rows->most && row.key.flow)
 		row.key.flow = others;
 	if (rows->texts)

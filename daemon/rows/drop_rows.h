@@ -19,17 +19,29 @@ struct texts;
 
 /* What rows are joined by. */
 struct drop_grouping {
-	const char *name;
-	unsigned int fields; /* that the rows of a group have in common */
+	unsigned int fields; /* enum drop_field: that the rows of a group have in common */
 	unsigned int lost;   /* enum drop_lost: rows that have lost fields so stay apart */
 };
 
-/* NULL: there is none of this name; `nearest` has considered all. */
-const struct drop_grouping *drop_grouping_find(const char *name, struct nearest *nearest);
+/* A row for each cause. */
+#define DROP_GROUPING_NONE ((struct drop_grouping){DROP_FIELDS, ~0U})
+
+/* A name of a grouping, and the nearest one, which is static; NULL: none is near. */
+struct drop_grouping_error {
+	char name[32]; /* as it was given, or the begin of it */
+	const char *nearest;
+};
+
+/*
+ * Read the names of groupings, with commas between: a row for all drops that have all of this in common.  Flows are of
+ * records, and are not joined with other fields.  -EINVAL: there is none of a name.
+ */
+int drop_grouping_read(struct drop_grouping *by, const char *names,
+		       struct drop_grouping_error *error);
 
 struct drop_rows {
 	/* What the caller asks for. */
-	const struct drop_grouping *by; /* NULL: a row for each cause */
+	struct drop_grouping by;
 	struct texts *
 		texts; /* keep the texts of rows here; NULL: the source keeps those of all its causes */
 	unsigned int classes; /* VERDICT_CLASS_BIT() of those that are shown */

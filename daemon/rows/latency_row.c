@@ -17,8 +17,10 @@ bool latency_row_margin(const struct latency_row *row, const struct latency_doub
 			struct latency_margin *margin)
 {
 	uint64_t all = row->packets ? *row->packets : 0, count = histogram_count(&row->hist);
-	uint64_t most = (all > count ? all - count : count - all) + row->tied;
-	uint64_t unseen = doubt->unseen + doubt->unended, missable = doubt->missable;
+	uint64_t most = add_saturated(all > count ? all - count : count - all, row->tied);
+	uint64_t unseen = add_saturated(doubt->unseen, doubt->unended);
+	uint64_t missable = doubt->missable;
+	double joined;
 
 	margin->drawn = histogram_margin(row->variance);
 	if (row->packets && doubt->limits) {
@@ -29,8 +31,8 @@ bool latency_row_margin(const struct latency_row *row, const struct latency_doub
 		margin->drawn = margin->all = histogram_count_margin(&row->hist);
 		return histogram_is_estimate(&row->hist);
 	}
-	margin->all = (uint64_t)ceil(
-		hypot(hypot((double)margin->drawn, (double)unseen), (double)missable));
+	joined = ceil(hypot(hypot((double)margin->drawn, (double)unseen), (double)missable));
+	margin->all = joined < (double)INT64_MAX ? (uint64_t)joined : INT64_MAX;
 	return true;
 }
 

@@ -50,7 +50,8 @@ class Past:
 
 # The history has a namespace's name, and times to the microsecond.
 APART = ("netns_name", "last", "baseline")
-GROUPINGS = (None, "reason", "location", "dev", "proto", "netns", "cgroup", "flow")
+GROUPINGS = (None, "reason", "location", "dev", "proto", "netns", "cgroup", "flow",
+             "reason,location")
 
 
 def rows_of(reply):

@@ -53,7 +53,7 @@ FAULTS = [
           "daemon/rows/drop_rows.c", "row->lost &= other->lost;", "row->lost |= other->lost;"),
     Fault("rows that lost a field are those in which it is not known",
           "daemon/rows/test_drop_rows", "daemon/rows/drop_rows.c",
-          "row.key.lost = row.lost & (rows->by ? rows->by->lost : ~0U);", ""),
+          "row.key.lost = row.lost & rows->by.lost;", ""),
     Fault("hidden drops are in no sum", "daemon/rows/test_drop_rows", "daemon/rows/drop_rows.c",
           "\tcase DROP_IN_CLASS:\n\t\trows->class[place->class] += count->packets;",
           "\tcase DROP_IN_CLASS:"),
@@ -65,9 +65,10 @@ FAULTS = [
           "if (cause->key.message)", "if (0)"),
     Fault("a question keeps the texts of all causes", "daemon/rows/test_drop_rows",
           "daemon/rows/drop_rows.c",
-          "\tdrop_key_project(&row.key, drop_row_fields(cause, fields));\n"
+          "\tdrop_key_project(&row.key, drop_row_fields(cause, rows->by.fields));\n"
           "\tif (rows->most", "\tif (rows->texts)\n\t\tdrop_key_keep(&row.key, rows->texts);\n"
-          "\tdrop_key_project(&row.key, drop_row_fields(cause, fields));\n\tif (rows->most"),
+          "\tdrop_key_project(&row.key, drop_row_fields(cause, rows->by.fields));\n"
+          "\tif (rows->most"),
     Fault("the history forgets what the owner is", "daemon/history/test_now_and_past",
           "daemon/history/series_name.c", "FIELD_TEXT_OF(POD, struct drop_row, key.pod)",
           "FIELD_TEXT_OF(POD, struct drop_row, key.unit)"),
@@ -79,7 +80,13 @@ FAULTS = [
     Fault("what the kernel counted later limits a margin", "daemon/rows/test_latency_row",
           "daemon/rows/latency_row.c", "row->packets && doubt->limits", "row->packets"),
     Fault("what is tied is in no margin", "daemon/rows/test_latency_row",
-          "daemon/rows/latency_row.c", " + row->tied;", ";"),
+          "daemon/rows/latency_row.c", "count - all, row->tied);", "count - all, 0);"),
+    Fault("the text of a cause changes with what is joined to it",
+          "daemon/rows/test_drop_rows", "daemon/rows/drop_cause.c",
+          "put_lost(text, key->lost)", "put_lost(text, row->lost)"),
+    Fault("a namespace that gets a name is another cause",
+          "daemon/rows/test_drop_rows", "daemon/rows/drop_cause.c",
+          "fields & DROP_NETNS && device->netns)", "fields & DROP_NETNS && !device->netns_name)"),
     # ---- history ----
     Fault("what overlaps is covered twice", "daemon/history/test_covered",
           "daemon/history/covered.c",

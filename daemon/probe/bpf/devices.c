@@ -9,7 +9,6 @@
 #include "build/bpf/netflowd.skel.h"
 #include "common/cleanup.h"
 #include "common/time.h"
-#include "daemon/core/device.h"
 #include "daemon/core/histogram.h"
 #include "daemon/probe/bpf/blocks.h"
 #include "daemon/probe/bpf/compact.h"
@@ -254,7 +253,7 @@ static int visit_group(struct device_pass *reading, const char kind[NF_DEVICE_KI
 		}
 	memcpy(text, kind, NF_DEVICE_KIND);
 	reading->device.name = NULL;
-	reading->device.kind = text[0] ? text : DEVICE_KIND_OTHER;
+	reading->device.kind = text[0] ? text : BACKEND_KIND_OTHER;
 	reading->device.netns = 0;
 	reading->device.ifindex = number;
 	reading->device.identity = 0;

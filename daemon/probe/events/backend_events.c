@@ -8,7 +8,6 @@
 
 #include <traceevent/event-parse.h>
 
-#include "daemon/core/device.h"
 #include "daemon/core/names.h"
 #include "daemon/correlator/correlator.h"
 #include "daemon/probe/events/decode.h"
@@ -365,7 +364,7 @@ static void fill_device(const struct backend_events *events, uint32_t index,
 
 	*row = (struct backend_device){
 		.name = index ? device->name : NULL,
-		.kind = index ? NULL : DEVICE_KIND_OTHER,
+		.kind = index ? NULL : BACKEND_KIND_OTHER,
 		.identity = index,
 		.group = !index,
 	};

@@ -161,9 +161,9 @@ TEST(test_refused)
 		{{"--timeout", "."},
 		 "--timeout must be a number of seconds from 0.001 to 3600, such as 0.5 or 500ms, not '.'"},
 		{{"--by", "locaton"},
-		 "--by must be reason, location, dev, proto, netns, cgroup or flow, not 'locaton' (did you mean location?)"},
+		 "--by must be reason, location, dev, proto, netns, cgroup or flow, or several with commas between, not 'locaton' (did you mean location?)"},
 		{{"--by", "q"},
-		 "--by must be reason, location, dev, proto, netns, cgroup or flow, not 'q'"},
+		 "--by must be reason, location, dev, proto, netns, cgroup or flow, or several with commas between, not 'q'"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

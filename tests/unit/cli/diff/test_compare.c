@@ -18,9 +18,9 @@ static json_t *reply(long long seconds, const int *packets, size_t count)
 
 		snprintf(name, sizeof(name), "R%zu", i);
 		if (packets[i])
-			json_array_append_new(rows,
-					      json_pack("{s:s, s:s, s:i}", "reason", name, "class",
-							"fault", "packets", packets[i]));
+			json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i}", "cause", name,
+							      "reason", name, "class", "fault",
+							      "packets", packets[i]));
 	}
 	return json_pack("{s:o, s:{s:I}}", "rows", rows, "period", "covered_ns",
 			 (json_int_t)(seconds * 1000000000));

@@ -67,15 +67,14 @@ static const char status_late[] =
 	"\"tcp_bytes\":{\"copied\":0,\"delivered\":0,\"merged\":0,\"untracked\":0},"
 	"\"latency\":{\"chosen\":3,\"recorded\":1,\"throttled\":2,\"ring_full\":0}}";
 static const char drops_early[] =
-	"{\"rows\":[{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\",\"location\":\"f+0x1\","
-	"\"device\":\"a\",\"packets\":10}]}";
-/* two devices with one location, a new location, and a reason without a name */
+	"{\"rows\":[{\"cause\":\"f\",\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\","
+	"\"location\":\"f+0x1\",\"packets\":10}]}";
+/* more, a new location, and a reason without a name */
 static const char drops_late[] =
-	"{\"rows\":[{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\",\"location\":\"f+0x1\","
-	"\"device\":\"a\",\"packets\":11},{\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\","
-	"\"location\":\"f+0x1\",\"device\":\"b\",\"packets\":4},"
-	"{\"reason\":\"MIC_FAIL\",\"subsystem\":\"mac80211\",\"location\":\"g\",\"packets\":900},"
-	"{\"reason_number\":77,\"location\":\"h\",\"packets\":1}]}";
+	"{\"rows\":[{\"cause\":\"f\",\"reason\":\"NO_SOCKET\",\"subsystem\":\"core\","
+	"\"location\":\"f+0x1\",\"packets\":15,\"baseline\":{\"mark\":\"grown\"}},"
+	"{\"cause\":\"g\",\"reason\":\"MIC_FAIL\",\"subsystem\":\"mac80211\",\"location\":\"g\","
+	"\"packets\":900},{\"cause\":\"h\",\"reason_number\":77,\"location\":\"h\",\"packets\":1}]}";
 static const char latency_early[] =
 	"{\"segments\":[{\"direction\":\"rx\",\"segment\":\"receive_to_copy\",\"device\":\"a\","
 	"\"max_ns\":1000,\"buckets\":[{\"from_ns\":512,\"below_ns\":640,\"count\":5},"
@@ -228,6 +227,8 @@ TEST(test_drops)
 	assert_string_equal(now->drops.at[1].reason, "NO_SOCKET");
 	assert_int_equal(now->drops.at[1].packets, 15);
 	assert_about(now->drops.at[1].per_second, 2.5);
+	assert_string_equal(now->drops.at[1].mark, "grown");
+	assert_null(now->drops.at[0].mark);
 	assert_string_equal(now->drops.at[2].reason, "77");
 }
 

@@ -9,7 +9,6 @@
 #include "bpf/records.h"
 #include "common/array.h"
 #include "common/json.h"
-#include "common/nearest.h"
 #include "common/texts.h"
 #include "daemon/core/owner.h"
 #include "daemon/core/verdict.h"
@@ -122,13 +121,12 @@ static int by_text(const void *a, const void *b)
 /* All rows as text, in an order that does not depend on equal numbers of packets. */
 static char *texts_of(const struct drop_rows *rows)
 {
-	unsigned int fields = rows->by ? rows->by->fields : (unsigned int)DROP_FIELDS;
 	char **line = test_calloc(rows->count + 1, sizeof(*line));
 	size_t length = 1, at = 0;
 	char *all;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		OWN_JSON json_t *object = json_drop_row(&rows->row[i], fields);
+		OWN_JSON json_t *object = json_drop_row(&rows->row[i], rows->by.fields);
 
 		line[i] = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
 		length += strlen(line[i]) + 1;
@@ -143,13 +141,23 @@ static char *texts_of(const struct drop_rows *rows)
 	return all;
 }
 
+static struct drop_grouping grouping(const char *by)
+{
+	struct drop_grouping_error error;
+	struct drop_grouping read = DROP_GROUPING_NONE;
+
+	if (by)
+		assert_int_equal(drop_grouping_read(&read, by, &error), 0);
+	return read;
+}
+
 static void ask_both(const struct drop_row *now, const struct drop_row *past)
 {
-	static const char *const groupings[] = {NULL,	 "reason", "location", "dev",
-						"proto", "netns",  "cgroup"};
+	static const char *const groupings[] = {NULL,	  "reason",	     "location",
+						"dev",	  "proto",	     "netns",
+						"cgroup", "reason,location", "proto,dev"};
 	const char *by = groupings[dice(ARRAY_SIZE(groupings))];
-	struct nearest nearest;
-	struct drop_rows one = {.by = by ? drop_grouping_find(by, &nearest) : NULL,
+	struct drop_rows one = {.by = grouping(by),
 				.classes = 1 + dice(VERDICT_CLASSES_ALL),
 				.new_after_ns = INT64_MAX};
 	struct drop_rows other = one;

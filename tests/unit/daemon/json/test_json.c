@@ -18,6 +18,7 @@
 #include "daemon/json/json.h"
 #include "daemon/kernel/attribution.h"
 #include "daemon/kernel/symbols.h"
+#include "daemon/rows/drop_cause.h"
 #include "daemon/rows/drop_row.h"
 #include "daemon/rows/latency_row.h"
 #include "tests/unit/daemon/history/round_trip.h"
@@ -459,12 +460,15 @@ static struct drop_row full_row(void)
 static void check_row(const struct drop_row *row, unsigned int fields, const char *expected)
 {
 	json_t *object = json_drop_row(row, fields);
+	OWN_FREE char *cause = drop_cause_text(row, drop_row_fields(row, fields));
 	char text[TIME_TEXT_MAX];
 
 	assert_non_null(object);
 	time_format_realtime(row->last_ns, text);
 	assert_string_equal(json_string_value(json_object_get(object, "last")), text);
 	json_object_del(object, "last");
+	assert_string_equal(json_string_value(json_object_get(object, "cause")), cause);
+	json_object_del(object, "cause");
 	check(object, expected);
 }
 

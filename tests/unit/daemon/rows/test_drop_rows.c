@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lists of drops: what is joined, what is hidden, what comes first. */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/array.h"
-#include "common/nearest.h"
 #include "common/texts.h"
 #include "daemon/core/verdict.h"
+#include "daemon/rows/drop_cause.h"
 #include "daemon/rows/drop_rows.h"
 #include "tests/unit/test.h"
 
@@ -17,11 +18,19 @@
 static const char no_socket[] = "NO_SOCKET", filtered[] = "NETFILTER_DROP", eth0[] = "eth0",
 		  eth1[] = "eth1", red[] = "red";
 
+static struct drop_grouping grouping(const char *by)
+{
+	struct drop_grouping_error error;
+	struct drop_grouping read = DROP_GROUPING_NONE;
+
+	if (by)
+		assert_int_equal(drop_grouping_read(&read, by, &error), 0);
+	return read;
+}
+
 static struct drop_rows of_all(const char *by)
 {
-	struct nearest nearest;
-
-	return (struct drop_rows){.by = by ? drop_grouping_find(by, &nearest) : NULL,
+	return (struct drop_rows){.by = grouping(by),
 				  .classes = VERDICT_CLASSES_ALL,
 				  .first_mark = 3,
 				  .new_mark = 4,
@@ -93,8 +102,8 @@ TEST(test_groupings)
 	static const struct {
 		const char *by;
 		size_t rows;
-	} cases[] = {{"reason", 2}, {"dev", 2}, {"proto", 2}, {"netns", 2}, {"location", 2}};
-	struct nearest nearest;
+	} cases[] = {{"reason", 2}, {"dev", 2},	     {"proto", 2},
+		     {"netns", 2},  {"location", 2}, {"reason,proto", 2}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		OWN_DROP_ROWS struct drop_rows rows = of_all(cases[i].by);
@@ -112,8 +121,25 @@ TEST(test_groupings)
 		assert_int_equal(rows.row[0].packets, 5);
 		assert_int_equal(rows.sum.packets, 7);
 	}
-	assert_null(drop_grouping_find("device", &nearest));
-	assert_string_equal(nearest.best, "dev");
+}
+
+TEST(test_names_of_groupings)
+{
+	struct drop_grouping_error error;
+	struct drop_grouping by;
+
+	assert_int_equal(drop_grouping_read(&by, "reason,proto", &error), 0);
+	assert_int_equal(by.fields, DROP_REASON | DROP_PROTOCOL);
+	assert_int_equal(by.lost, DROP_COARSE | DROP_GONE | DROP_UNKEYED);
+	assert_int_equal(drop_grouping_read(&by, "reason,device", &error), -EINVAL);
+	assert_string_equal(error.name, "device");
+	assert_string_equal(error.nearest, "dev");
+	assert_int_equal(drop_grouping_read(&by, "reason,", &error), -EINVAL);
+	assert_string_equal(error.name, "");
+	assert_int_equal(drop_grouping_read(&by, "flow", &error), 0);
+	assert_int_equal(drop_grouping_read(&by, "flow,dev", &error), -EINVAL);
+	assert_string_equal(error.name, "flow,dev");
+	assert_null(error.nearest);
 }
 
 /* Whatever rows are joined by, a fault has a row of its own. */
@@ -315,4 +341,54 @@ TEST(test_candidates)
 	assert_null(reason);
 	assert_string_equal(class, "policy");
 	assert_false(drop_candidate(&rest, &reason, &class));
+}
+
+/* ---- the text of a cause ------------------------------------------------------------------ */
+
+static void check_text(const struct drop_row *row, unsigned int fields, const char *expected)
+{
+	OWN_FREE char *text = drop_cause_text(row, fields);
+
+	assert_string_equal(text, expected);
+}
+
+TEST(test_text_of_a_cause)
+{
+	struct drop_row row = {.key = {.reason = "NO_SOCKET",
+				       .numbered = true,
+				       .reason_number = 3,
+				       .subsystem = "core",
+				       .class = KNOWLEDGE_BENIGN,
+				       .location = "f+0x1",
+				       .device = {.name = "eth0",
+						  .ifindex = 2,
+						  .netns = 4026531840,
+						  .netns_name = "host"},
+				       .protocol = "ipv4/udp",
+				       .cgroup = "/a.slice",
+				       .unit = "a.slice"},
+			       .evidence = 5,
+			       .packets = 4217};
+
+	check_text(&row, DROP_FIELDS,
+		   "reason=NO_SOCKET class=benign location=f+0x1 device=eth0 ifindex=2 "
+		   "netns=4026531840 protocol=ipv4/udp");
+	check_text(&row, DROP_REASON | DROP_LOCATION,
+		   "reason=NO_SOCKET class=benign location=f+0x1");
+	check_text(&row, DROP_CGROUP, "class=benign cgroup=/a.slice");
+	row.key.cgroup_id = 77;
+	row.key.device.netns = 0;
+	check_text(&row, DROP_NETNS | DROP_CGROUP, "class=benign netns=host cgroup=77");
+	row.key.reason = NULL;
+	row.key.subsystem = "mac80211";
+	check_text(&row, DROP_REASON, "number=3 subsystem=mac80211 class=benign");
+	row.key.inferred = true;
+	row.key.reason = "TCP_CSUM";
+	row.key.kernel_reason = "NOT_SPECIFIED";
+	row.key.candidates = "A\tfault\nB\tpolicy\n";
+	row.key.lost = DROP_GONE;
+	row.lost = DROP_GONE | DROP_COARSE;
+	check_text(&row, DROP_REASON,
+		   "inferred=TCP_CSUM kernel_reason=NOT_SPECIFIED subsystem=mac80211 or=A/fault "
+		   "or=B/policy class=benign lost=gone");
 }
