@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/nearest.h"
+#include "common/time.h"
 #include "common/value.h"
 #include "daemon/core/infer.h"
 #include "daemon/core/stages.h"
@@ -20,10 +21,27 @@
 /* Sockets whose readers netflowd follows at once; 120 bytes each. */
 #define READERS 4096
 
+/* Latency records of one CPU for each drop record of one cause. */
+#define JOURNEYS_PER_DROP 5
 /* Seconds of the rate of records that can come at once. */
 #define DROPS_AT_ONCE 5
 #define JOURNEYS_AT_ONCE 2
 #define SLOTS_AT_ONCE 10
+/* Devices whose slots are counted separately; 1.1 KiB for each device and CPU. */
+#define SLOTS_DEVICES 64
+
+/* Intervals of the rules after which an alert that fires is posted again. */
+#define POSTS_EVERY 60
+#define POST_MOST_NS (10 * TIME_NS_PER_SECOND)
+
+/* Clients for each HTTP connection, which takes 16 KiB. */
+#define CLIENTS_PER_CONNECTION 8
+#define CONNECTION_MOST_NS (10 * TIME_NS_PER_SECOND)
+/* Causes of drops for each device that has series of its own. */
+#define CAUSES_PER_DEVICE 5
+#define SERIES_IDLE_NS (3600 * TIME_NS_PER_SECOND)
+/* The textfile is written this often in an interval of the other export. */
+#define TEXTFILES_PER_LINE 4
 
 /* In latency.slow: the time of a whole journey of any kind. */
 #define SEGMENT_TOTAL "total"
@@ -370,6 +388,37 @@ static int set_value(struct config *config, const struct setting *setting, const
 
 /* ---- settings ------------------------------------------------------------ */
 
+static uint64_t share(uint64_t number, uint64_t parts)
+{
+	return number < parts ? 1 : number / parts;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What no setting says, because others do. */
+static void settle(struct config *config)
+{
+	struct backend_settings *backend = &config->backend;
+	struct exporter_settings *exporter = &config->exporter;
+	uint64_t idle_ns = config->control.idle_ns;
+
+	backend->journey_rate = JOURNEYS_PER_DROP * backend->drop_rate;
+	backend->slots.rate = backend->drop_rate;
+	backend->slots.table = SLOTS_DEVICES;
+	config->alertmanager.repeat_ns = POSTS_EVERY * config->alert_interval_ns;
+	config->alertmanager.timeout_ns = lesser(POST_MOST_NS, config->alertmanager.repeat_ns);
+	exporter->connections = share(config->control.clients, CLIENTS_PER_CONNECTION);
+	exporter->timeout_ns = idle_ns ? lesser(CONNECTION_MOST_NS, idle_ns) : CONNECTION_MOST_NS;
+	exporter->limits.devices = share(exporter->limits.drop_series, CAUSES_PER_DEVICE);
+	exporter->limits.idle_ns = SERIES_IDLE_NS;
+	exporter->interval_ns = share(config->lines.interval_ns, TEXTFILES_PER_LINE);
+	if (exporter->interval_ns < TIME_NS_PER_SECOND)
+		exporter->interval_ns = TIME_NS_PER_SECOND;
+}
+
 void config_init(struct config *config)
 {
 	char error[CONFIG_ERROR_MAX];
@@ -379,6 +428,7 @@ void config_init(struct config *config)
 	for (size_t i = 0; i < setting_count; i++)
 		if (set_value(config, &setting_table[i], setting_table[i].initial, error) < 0)
 			abort();
+	settle(config);
 }
 
 void config_replay(struct config *config, const char *recording)
@@ -405,8 +455,11 @@ int config_set_key(struct config *config, const char *key, const char *value, si
 	nearest_init(&nearest, key);
 	for (size_t i = 0; i < setting_count; i++) {
 		if (!strcmp(setting_table[i].key, key)) {
+			int r = set_value(config, &setting_table[i], value, error);
+
 			*setting = i;
-			return set_value(config, &setting_table[i], value, error);
+			settle(config);
+			return r;
 		}
 		nearest_consider(&nearest, setting_table[i].key);
 	}
@@ -508,6 +561,7 @@ void config_copy(struct config *to, const struct config *from, const struct sett
 		memcpy(at(to, setting), value, sizeof(struct exclusion));
 		break;
 	}
+	settle(to);
 }
 
 /* ---- printing ------------------------------------------------------------ */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The values of the settings, and how one is set from text.  The table in settings.h has their keys,
- * defaults, limits and help; configuration.h reads them from files and the command line.
+ * defaults, limits and help; configuration.h reads them from files and the command line.  Values without a setting
+ * follow from the others.
  */
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
@@ -26,8 +27,7 @@ struct setting;
 
 struct config {
 	struct backend_settings backend;
-	uint64_t drops_recent;	 /* drop records kept */
-	uint64_t latency_recent; /* latency records kept */
+	uint64_t records_recent; /* records of each kind that are kept */
 	char kmsg[PATH_MAX];	 /* the kernel's log; empty: not read */
 	struct control_limits control;
 	uint64_t alert_interval_ns;	       /* between two evaluations of the rules */
@@ -37,7 +37,8 @@ struct config {
 	struct exporter_settings exporter;
 	struct lines_settings lines;
 	struct governor_settings governor;
-	char pause_file[CONFIG_TEXT_MAX]; /* that pauses netflowd while it exists; empty: none */
+	/* That pauses netflowd while it exists, beside the first configuration file; empty: none. */
+	char pause_file[CONFIG_TEXT_MAX];
 	uint64_t elsewhere_interval_ns; /* between two scans of other counters of drops; 0: none */
 	uint64_t history_enabled;	/* 0: no */
 	char history_directory[CONFIG_TEXT_MAX];

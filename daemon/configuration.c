@@ -253,6 +253,15 @@ static int set(struct configuration *configuration, const char *assignment, char
 	return r;
 }
 
+static void place_pause_file(struct config *values, const struct configuration_arguments *arguments)
+{
+	const char *file = arguments->files ? arguments->file[0] : CONFIGURATION_FILE;
+	const char *slash = strrchr(file, '/');
+
+	snprintf(values->pause_file, sizeof(values->pause_file), "%.*s" CONFIGURATION_PAUSE,
+		 slash ? (int)(slash + 1 - file) : 0, file);
+}
+
 int configuration_read(struct configuration **configuration,
 		       const struct configuration_arguments *arguments, char *error)
 {
@@ -266,6 +275,7 @@ int configuration_read(struct configuration **configuration,
 	if (!new->source)
 		return -ENOMEM;
 	config_init(&new->values);
+	place_pause_file(&new->values, arguments);
 	r = read_files(new, arguments, error);
 	for (size_t i = 0; r == 0 && i < arguments->sets; i++)
 		r = set(new, arguments->set[i], error);

@@ -18,6 +18,8 @@
 #include "daemon/config.h"
 
 #define CONFIGURATION_FILE "/etc/netflowd/netflowd.conf"
+/* Beside it: the file that pauses netflowd while it exists. */
+#define CONFIGURATION_PAUSE "pause"
 
 /* What the command line says about settings.  The texts belong to the caller. */
 struct configuration_arguments {

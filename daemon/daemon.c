@@ -825,8 +825,8 @@ static int open_stores(struct daemon *daemon)
 {
 	const struct config *config = &daemon->config;
 	const size_t capacity[RECORDS_KINDS] = {
-		[RECORDS_DROPS] = config->drops_recent,
-		[RECORDS_LATENCY] = config->latency_recent,
+		[RECORDS_DROPS] = config->records_recent,
+		[RECORDS_LATENCY] = config->records_recent,
 		[RECORDS_SLOTS] = SLOTS_RECENT,
 	};
 	struct records_sources sources = {.names = daemon->names, .symbols = daemon->symbols};

@@ -24,6 +24,9 @@ static const char opening[] =
 	"# A duration has a unit, ns, us, ms, s, min, h or d, as in 1.5s or 1h30m; a size can have one, as in\n"
 	"# 64MiB.  See netflowd.conf(5).\n";
 
+static const char experts[] =
+	"\n# ---- for experts: the defaults fit all hosts that we know ----\n";
+
 static void print_comment(FILE *to, const char *text)
 {
 	fputs("# ", to);
@@ -47,6 +50,8 @@ void default_config_print(FILE *to)
 		const struct setting *setting = &setting_table[i];
 		const char *dot = strchr(setting->key, '.');
 
+		if (setting->expert && !setting_table[i - 1].expert)
+			fputs(experts, to);
 		if (setting_begins_section(i))
 			fprintf(to, "\n[%.*s]\n", (int)(dot - setting->key), setting->key);
 		fputc('\n', to);

@@ -22,7 +22,7 @@
 #include "daemon/watchdog.h"
 
 /* systemd keeps at most this much of a status line in what it shows; the rest of coverage is in `netflowctl status`. */
-#define STATUS_MAX 512
+#define STATUS_MAX 1024
 
 /* Longer than all keys of the settings together. */
 #define KEYS_MAX 4096

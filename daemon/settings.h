@@ -42,13 +42,14 @@ struct setting {
 	const char *const *
 		choices; /* of SETTING_CHOICE and SETTING_SWITCH: the names, NULL at the end; of SETTING_PATH: its end, or NULL */
 	bool live;	 /* a new value takes effect on a reload; otherwise netflowd must restart */
+	bool expert;	 /* hardly anybody has to change it; these come after all others */
 };
 
 /* All settings, in the order in which help lists them. */
 extern const struct setting setting_table[];
 extern const size_t setting_count;
 
-/* Whether the setting of this index is the first of its section, the part of its key before the dot. */
+/* Whether the setting of this index begins a section, the part of its key before the dot.  One can begin twice. */
 bool setting_begins_section(size_t index);
 
 #define SETTING_VALUES_MAX 128

@@ -675,7 +675,7 @@ const struct command command_drops = {
 		"Packets are skbs, as the kernel counts; segments are the packets on the wire that they were (GSO, GRO).\n"
 		"The mark compares the last hour of a cause with what was normal on this host about a day ago: new, grown, recurring or background.\n"
 		"Rows with the note gone are sums of keys that folded (setting drops.keys): idle ones, and those of namespaces that no longer exist.\n"
-		"Records are limited per cause (setting drops.rate), so that a flood of one cause does not hide another.\n"
+		"Records are limited per cause (setting records.rate), so that a flood of one cause does not hide another.\n"
 		"In a record, a task in parentheses only happened to run on the CPU and had nothing to do with the packet.\n",
 	.run = run,
 };

@@ -48,7 +48,7 @@ const struct command command_pause = {
 	.notes =
 		"Drops and ring slots are counted exactly during a pause, unless --all is given.\n"
 		"The pause lasts over a restart of netflowd and of the host. A second pause replaces the first.\n"
-		"While the file /etc/netflowd/pause (setting cost.pause_file) exists, netflowd is paused too. An empty file detaches the stage probes. The line `all` in it detaches all probes; the line `until 2026-11-25T03:00:00+01:00` ends the pause.\n"
+		"While the file /etc/netflowd/pause exists, netflowd is paused too. An empty file detaches the stage probes. The line `all` in it detaches all probes; the line `until 2026-11-25T03:00:00+01:00` ends the pause.\n"
 		"pause requires root.\n",
 	.run = run,
 };

@@ -25,7 +25,7 @@ const struct command command_resume = {
 	.name = "resume",
 	.summary = "end a pause: attach the probes again",
 	.notes =
-		"A pause by a file (setting cost.pause_file) goes on until the file is removed; the output says so.\n"
+		"A pause by the file /etc/netflowd/pause goes on until the file is removed; the output says so.\n"
 		"resume requires root.\n",
 	.run = run,
 };

@@ -19,7 +19,7 @@ _netflowd() {
 		return
 		;;
 	--set)
-		# "  drops.rate  drop records per second …"
+		# "  records.rate  drop records per second …"
 		pattern='s/^  ([a-z_]+\.[a-z_]+) .*/\1=/p'
 		compopt -o nospace
 		;;

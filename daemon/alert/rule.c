@@ -111,7 +111,7 @@ const struct alert_kind alert_kinds[ALERT_KIND_COUNT] = {
 			.has_over = true,
 			.what = "pauses in force: probes are detached because an administrator wants it",
 			.cause =
-				"netflowctl pause without --for, or the file of cost.pause_file, that was forgotten",
+				"netflowctl pause without --for, or the file /etc/netflowd/pause, that was forgotten",
 			.remedy =
 				"netflowctl status shows who paused netflowd and since when; netflowctl resume, or removing the file, ends it",
 		},

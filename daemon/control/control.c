@@ -104,6 +104,8 @@ static void report(const char *what, int error, void *userdata)
 #define USER_SHARE 4
 /* Bytes of the largest request. */
 #define MESSAGE_BYTES (64 << 10)
+/* Bytes of replies that can wait for one slow client before it loses records. */
+#define QUEUE_BYTES (1 << 20)
 /* Bytes of replies that can wait for all clients together, and of the largest reply. */
 #define UNSENT_BYTES (16 << 20)
 
@@ -115,7 +117,7 @@ static void set_limits(const struct control_limits *limits, struct server_settin
 		limits->clients < USER_SHARE ? 1 : (unsigned int)limits->clients / USER_SHARE;
 	settings->idle_ns = limits->idle_ns;
 	settings->max_message_bytes = MESSAGE_BYTES;
-	settings->max_queued_bytes = limits->queue_bytes;
+	settings->max_queued_bytes = QUEUE_BYTES;
 	settings->max_unsent_bytes = UNSENT_BYTES;
 }
 

@@ -30,7 +30,6 @@ struct rockets;
 struct control_limits {
 	uint64_t clients;
 	uint64_t idle_ns; /* 0: no limit */
-	uint64_t queue_bytes;
 };
 
 /* What a reload of the settings did. */

@@ -37,17 +37,16 @@ const struct pause_state *pause_state(const struct pause *pause)
 
 static void describe(struct pause_state *state)
 {
-	char since[TIME_TEXT_MAX], until[TIME_TEXT_MAX];
+	char since[TIME_TEXT_MAX], until[TIME_TEXT_MAX], remedy[PAUSE_PATH_MAX + 64];
 
 	time_format_realtime(state->since_ns, since);
 	if (state->until_ns)
 		time_format_realtime(state->until_ns, until);
+	snprintf(remedy, sizeof(remedy), "remove %s, and run `netflowctl resume`", state->file);
 	/* Seconds are enough for a text. */
 	snprintf(state->text, sizeof(state->text), "paused since %.19s%s%.19s; %s", since,
 		 state->until_ns ? ", until " : "", state->until_ns ? until : "",
-		 state->source[PAUSE_BY_FILE].level
-			 ? "remove cost.pause_file, and run `netflowctl resume`"
-			 : "`netflowctl resume` ends it");
+		 state->source[PAUSE_BY_FILE].level ? remedy : "`netflowctl resume` ends it");
 }
 
 /* The sum of the sources. */

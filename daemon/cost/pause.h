@@ -42,7 +42,8 @@ struct pause_state {
 	struct pause_order source[PAUSE_SOURCES];
 	const char *file;			      /* the administrator's */
 	char wrong[PAUSE_PATH_MAX + PAUSE_ERROR_MAX]; /* what is wrong in it; empty: nothing */
-	char text[160]; /* "paused since …, until …; `netflowctl resume` ends it" */
+	char text[160 +
+		  PAUSE_PATH_MAX]; /* "paused since …, until …; `netflowctl resume` ends it" */
 };
 
 enum pause_event {

@@ -198,7 +198,7 @@ json_t *json_drop_cause(const struct drop_row *row, unsigned int fields)
 json_t *json_drop_row(const struct drop_row *row, unsigned int fields)
 {
 	OWN_FREE char *cause = drop_cause_text(row, drop_row_fields(row, fields));
-	struct fill f = {json_drop_cause(row, fields)};
+	struct fill f = {cause ? json_drop_cause(row, fields) : NULL};
 	char text[TIME_TEXT_MAX];
 
 	fill_foreign(&f, "cause", cause);

@@ -258,7 +258,7 @@ const struct metrics_family metrics_families[METRICS_FAMILIES] = {
 
 	ROW(HTTP_REQUESTS, COUNTER, "http_requests", NULL, "Requests for metrics, by HTTP status", "status"),
 	ROW(HTTP_TIMED_OUT, COUNTER, "http_timed_out", NULL,
-	    "HTTP connections that were closed because they exceeded metrics.timeout"),
+	    "HTTP connections that were closed because they were too slow"),
 	ROW(EXPORT_FILES, COUNTER, "export_files", NULL, "Files written for other programs", "file"),
 	ROW(EXPORT_FILE_ERRORS, COUNTER, "export_file_errors", NULL, "Files that could not be written",
 	    "file"),

@@ -145,12 +145,12 @@ def test_upgrade_takes_a_new_config_that_nobody_changed(root, packages, tmp_path
 
 def test_upgrade_keeps_what_the_administrator_wrote(root, packages, tmp_path):
     root.install(*packages.both)
-    root.write(CONFIG, "[drops]\nrate = 7\n")
-    root.write(DROP_IN, "[drops]\nrecent = 9\n")
+    root.write(CONFIG, "[records]\nrate = 7\n")
+    root.write(DROP_IN, "[records]\nrecent = 9\n")
     root.write("/etc/netflowd/alerts.d/own.conf", "")
     root.install(*newer(packages.both, tmp_path))
-    assert root.read(CONFIG) == "[drops]\nrate = 7\n"
-    assert root.read(DROP_IN) == "[drops]\nrecent = 9\n"
+    assert root.read(CONFIG) == "[records]\nrate = 7\n"
+    assert root.read(DROP_IN) == "[records]\nrecent = 9\n"
     assert root.exists("/etc/netflowd/alerts.d/own.conf")
     assert root.read(f"{CONFIG}.dpkg-dist").startswith("# of the newer version\n")
     printed = root.output("netflowd", "--print-config")
@@ -175,11 +175,11 @@ def test_remove_and_purge(root, packages):
     root.install(*packages.both)
     (root.path / HISTORY.lstrip("/")).mkdir(exist_ok=True)
     root.write(f"{HISTORY}/history.db", "")
-    root.write(CONFIG, "[drops]\nrate = 7\n")
+    root.write(CONFIG, "[records]\nrate = 7\n")
 
     root.run("dpkg", "--remove", "netflowd", "netflowctl")
     assert not root.exists("/usr/sbin/netflowd") and not root.exists("/usr/bin/netflowctl")
-    assert root.read(CONFIG) == "[drops]\nrate = 7\n"
+    assert root.read(CONFIG) == "[records]\nrate = 7\n"
     assert root.exists(f"{HISTORY}/history.db")
 
     root.run("dpkg", "--purge", "netflowd", "netflowctl")
@@ -193,9 +193,9 @@ def test_remove_and_purge(root, packages):
 
 def test_purge_keeps_files_of_the_administrator(root, packages):
     root.install(*packages.both)
-    root.write(DROP_IN, "[drops]\nrecent = 9\n")
+    root.write(DROP_IN, "[records]\nrecent = 9\n")
     root.run("dpkg", "--purge", "netflowd")
-    assert root.read(DROP_IN) == "[drops]\nrecent = 9\n"
+    assert root.read(DROP_IN) == "[records]\nrecent = 9\n"
     assert not root.exists(CONFIG)
 
 
@@ -240,9 +240,9 @@ def test_make_install_and_uninstall(tmp_path, prefix):
         unit = target / prefix.lstrip("/") / "lib/systemd/system/netflowd.service"
         assert f"ExecStart={prefix}/sbin/netflowd" in unit.read_text()
 
-    (target / CONFIG.lstrip("/")).write_text("[drops]\nrate = 7\n")
+    (target / CONFIG.lstrip("/")).write_text("[records]\nrate = 7\n")
     make("install")
-    assert (target / CONFIG.lstrip("/")).read_text() == "[drops]\nrate = 7\n"
+    assert (target / CONFIG.lstrip("/")).read_text() == "[records]\nrate = 7\n"
 
     make("uninstall")
     assert files() == {CONFIG}

@@ -264,7 +264,7 @@ def test_ledger_gap(watch, silent_pair):
     """A daemon that is stopped, with a ring for ten records: the alert reports the loss."""
     pair = silent_pair
     daemon = watch("[alert gap]\ncondition = ledger_gap\nwindow = 3s\n", "ring.bytes=4096",
-                   "drops.rate=1000000")
+                   "records.rate=1000000")
     before = daemon.status()["drops"]["ring_full"]
     daemon.process.send_signal(signal.SIGSTOP)
     try:

@@ -15,7 +15,7 @@ from lab.net import run
 pytestmark = pytest.mark.usefixtures("bpf")
 
 COUNT = 12
-EVERY_DROP = "drops.rate=1000000"
+EVERY_DROP = "records.rate=1000000"
 
 
 @pytest.fixture

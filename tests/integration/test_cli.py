@@ -17,7 +17,7 @@ from lab.terminal import Terminal
 
 # All records of the tests that run beside these fit, so that none of `dropped` has to go.  And no
 # scan of the kernel's other counters comes between two answers that a test compares.
-pytestmark = [pytest.mark.shared("drops.recent=32768", "elsewhere.interval=1h"),
+pytestmark = [pytest.mark.shared("records.recent=32768", "elsewhere.interval=1h"),
               pytest.mark.usefixtures("cli")]
 
 FINE, FAILED, USAGE, UNREACHABLE = range(4)

@@ -48,7 +48,7 @@ def shell(running_shell, tmp_path):
     ("netflowctl slow --segment run_to", "run_to_copy"),
     ("netflowctl slow --segment=run_to", "--segment=run_to_copy"),
     ("netflowd --print-d", "--print-default-config"),
-    ("netflowd --set drops.ra", "drops.rate="),
+    ("netflowd --set records.ra", "records.rate="),
 ])
 def test_words_of_the_tables(shell, typed, word):
     assert shell.complete(typed) == [*typed.split()[:-1], word]

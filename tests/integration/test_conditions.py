@@ -288,19 +288,19 @@ def run_daemon(*arguments):
 def test_help_and_version(built):
     done = run_daemon("--help")
     assert done.returncode == 0 and not done.stderr
-    for word in ("--runtime-dir", "--config", "--set", "drops.rate", "inflight.entries"):
+    for word in ("--runtime-dir", "--config", "--set", "records.rate", "inflight.entries"):
         assert word in done.stdout
     done = run_daemon("--version")
     assert done.returncode == 0 and done.stdout.startswith("netflowd ")
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (["--sett", "drops.rate=1"], ["--sett"]),
+    (["--sett", "records.rate=1"], ["--sett"]),
     (["--runtime-dri", "/tmp"], ["--runtime-dri", "--runtime-dir"]),
-    (["--set", "drop.rate=1"], ["drop.rate", "drops.rate"]),
-    (["--set", "drops.rate"], ["drops.rate"]),
-    (["--set", "drops.rate=many"], ["drops.rate", "many"]),
-    (["--set", "drops.rate=-1"], ["drops.rate", "-1"]),
+    (["--set", "record.rate=1"], ["record.rate", "records.rate"]),
+    (["--set", "records.rate"], ["records.rate"]),
+    (["--set", "records.rate=many"], ["records.rate", "many"]),
+    (["--set", "records.rate=-1"], ["records.rate", "-1"]),
     (["--set", "inflight.entries=100"], ["inflight.entries", "64", "128"]),
     (["--set", "inflight.entries=99999999999999999999"], ["inflight.entries"]),
     (["--set", "probes.disable=kfree_sbk"], ["kfree_sbk", "kfree_skb"]),
@@ -317,7 +317,7 @@ def test_wrong_argument(built, tmp_path, arguments, words):
 
 def test_config_file(start, bpf, tmp_path):
     config = tmp_path / "netflowd.conf"
-    config.write_text("[drops]\nrecent = 123\n\n[inflight]\nentries = 256\n")
+    config.write_text("[records]\nrecent = 123\n\n[inflight]\nentries = 256\n")
     daemon = start(options=["--config", config])
     assert daemon.call("GetDropRecords")["capacity"] == 123
     tables = {t["name"]: t for t in daemon.status()["tables"]}
@@ -325,9 +325,9 @@ def test_config_file(start, bpf, tmp_path):
 
 
 @pytest.mark.parametrize("text, words", [
-    ("[drops]\nrate = 5\nrecnt = 1\n", [":3", "drops.recnt", "drops.recent"]),
-    ("[drops]\n\nrate = x\n", [":3", "drops.rate", "x"]),
-    ("[drop]\nrate = 5\n", [":2", "drop.rate", "drops.rate"]),
+    ("[records]\nrate = 5\nrecnt = 1\n", [":3", "records.recnt", "records.recent"]),
+    ("[records]\n\nrate = x\n", [":3", "records.rate", "x"]),
+    ("[record]\nrate = 5\n", [":2", "record.rate", "records.rate"]),
 ])
 def test_wrong_config_file(built, tmp_path, text, words):
     config = tmp_path / "netflowd.conf"

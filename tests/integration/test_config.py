@@ -14,7 +14,8 @@ from lab.varlink import VarlinkError
 PORT = 7777
 # Of the daemon that tests share: few records, and so slow is no journey, even if the machine stops
 # for a moment.
-START = "[drops]\nrate = 1\n[latency]\nslow = 60s\n"
+NO_SAMPLE = "latency.sample_one_in=0"
+START = "[records]\nrate = 1\n[latency]\nslow = 60s\n"
 
 
 @pytest.fixture
@@ -66,15 +67,15 @@ def section(text, name):
 
 
 def test_print_config(files):
-    files.main.write_text("[drops]\nkeys = 100\nrate = 30\n")
-    files.drop_in("10-rate.conf", "\n[drops]\nrate = 40\nrecent = 41\n")
-    status, out, err = netflowd("--config", files.main, "--set", "drops.recent=50",
+    files.main.write_text("[records]\nrate = 30\n[drops]\nkeys = 100\n")
+    files.drop_in("10-rate.conf", "\n[records]\nrate = 40\nrecent = 41\n")
+    status, out, err = netflowd("--config", files.main, "--set", "records.recent=50",
                                 "--print-config")
     assert (status, err) == (0, "")
-    assert section(out, "drops") == [
-        f"# {files.main}:2", "keys = 100",
-        f"# {files.directory}/10-rate.conf:3", "rate = 40",
-        "# --set", "recent = 50"]
+    assert section(out, "records") == [f"# {files.directory}/10-rate.conf:3", "rate = 40"]
+    assert section(out, "drops") == [f"# {files.main}:4", "keys = 100"]
+    # One for experts.
+    assert section(out.split("[drops]")[1], "records") == ["# --set", "recent = 50"]
     assert section(out, "ring") == ["# default", "bytes = 1MiB"]
 
 
@@ -153,7 +154,7 @@ def daemon(request, kept, started, bpf):
     started.restore()
     last = kept.daemons[-1] if kept.daemons else None
     running = last if last and last.running else kept(
-        f"alerts.rules={started.rules}", *journeys.NONE, options=["--config", started.main])
+        f"alerts.rules={started.rules}", NO_SAMPLE, options=["--config", started.main])
     yield running
     if request.node.failed:
         kept.end(failed=True)
@@ -182,10 +183,10 @@ def records_of_flood(daemon, pair, count):
 def test_reload_changes_the_rate_of_records(daemon, started, pair, way):
     logged = len(daemon.log())
     assert records_of_flood(daemon, pair, 100) <= 7
-    started.drop_in("a.conf", "[drops]\nrate = 1000\n")
+    started.drop_in("a.conf", "[records]\nrate = 1000\n")
     RELOADS[way](daemon)
     assert records_of_flood(daemon, pair, 100) == 100
-    assert "new values in force: drops.rate" in daemon.log()[logged:]
+    assert "new values in force: records.rate" in daemon.log()[logged:]
 
 
 @pytest.mark.shared
@@ -202,7 +203,7 @@ def test_reload_changes_thresholds(daemon, started, silent_pair):
         return len(journeys.to_port(journeys.ask(daemon, pair.right_device), PORT))
 
     assert records(20) == 0
-    started.main.write_text(START.replace("60s", "1ns"))
+    started.main.write_text(START.replace("60s", "1ns").replace("rate = 1", "rate = 100"))
     daemon.call("Reload")
     assert records(20) == 20
     started.main.write_text(START)
@@ -226,8 +227,8 @@ def test_reload_names_what_needs_a_restart(daemon, started):
 
 @pytest.mark.shared
 def test_set_wins_after_a_reload(daemon, started):
-    assert "latency.rate=1000000" in journeys.NONE
-    started.main.write_text(START + "rate = 8\n")
+    assert NO_SAMPLE == "latency.sample_one_in=0"
+    started.main.write_text(START + "sample_one_in = 8\n")
     assert daemon.call("Reload") == {"applied": [], "restart": []}
 
 
@@ -236,15 +237,16 @@ def test_a_broken_file_changes_nothing(daemon, started):
     logged = len(daemon.log())
     (started.rules / "a.conf").write_text("[alert fresh]\ncondition = probe_lost\nover = 1000\n")
     started.main.write_text(START.replace("rate = 1", "rate = 9"))
-    started.drop_in("b.conf", "[drops]\nrecent = lots\n")
+    started.drop_in("b.conf", "[records]\nrecent = lots\n")
     with pytest.raises(VarlinkError) as error:
         daemon.call("Reload")
     assert error.value.name == "InvalidSettings"
-    assert f"{started.directory}/b.conf:2: drops.recent = lots" in error.value.parameters["reason"]
+    reason = error.value.parameters["reason"]
+    assert f"{started.directory}/b.conf:2: records.recent = lots" in reason
     assert "fresh" not in [a["name"] for a in daemon.call("GetAlerts")["alerts"]]
     done = daemon.netflowctl("reload")
-    assert done.returncode == 1 and "b.conf:2: drops.recent = lots" in done.stderr
+    assert done.returncode == 1 and "b.conf:2: records.recent = lots" in done.stderr
     assert "nothing is reloaded" in daemon.log()[logged:]
     started.drop_in("b.conf", "")
-    assert daemon.call("Reload") == {"applied": ["drops.rate"], "restart": []}
+    assert daemon.call("Reload") == {"applied": ["records.rate"], "restart": []}
     assert "fresh" in [a["name"] for a in daemon.call("GetAlerts")["alerts"]]

@@ -14,7 +14,7 @@ from lab.net import run
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
-EVERY_DROP = ("drops.rate=1000000", "ring.bytes=16777216")
+EVERY_DROP = ("records.rate=1000000", "ring.bytes=16777216")
 CAPACITY = 500
 SOUGHT_SECONDS = 1  # NETNS_SETTLED_NS in daemon/store/captures.c
 
@@ -40,7 +40,7 @@ def flood(daemon, send):
 @pytest.mark.smoke
 def test_a_flood_replaces_its_own_records(start, lab):
     """One drop by a rule of nftables, and one in another namespace for the flood's own reason."""
-    daemon = start(*EVERY_DROP, f"drops.recent={CAPACITY}")
+    daemon = start(*EVERY_DROP, f"records.recent={CAPACITY}")
     quiet, noisy = lab.pair(ipv6=False), lab.pair(ipv6=False)
     noisy.right.nft_drop("input", "udp dport 5555")
     assert noisy.left.send_udp(noisy.RIGHT4, 5555, 1) == 1
@@ -57,7 +57,7 @@ def test_a_flood_replaces_its_own_records(start, lab):
 
 def test_each_of_many_causes_keeps_its_newest(start, lab):
     """Two drops in each of 50 namespaces, then a flood: the second ones stay."""
-    daemon = start(*EVERY_DROP, f"drops.recent={CAPACITY}")
+    daemon = start(*EVERY_DROP, f"records.recent={CAPACITY}")
     noisy = lab.pair(ipv6=False)
     quiet = [lab.namespace(ipv6=False) for _ in range(50)]
     for port in (9, 10):
@@ -81,7 +81,7 @@ def are_named(records):
 
 
 def test_journeys_over_one_device_leave_those_over_another(start, lab):
-    daemon = start(*journeys.EVERY, f"latency.recent={CAPACITY}")
+    daemon = start(*journeys.EVERY, f"records.recent={CAPACITY}")
     quiet, noisy = lab.pair(ipv6=False), lab.pair(ipv6=False)
     assert quiet.left.send_udp(quiet.RIGHT4, 9, 3) == 3
     before = waiting.until(lambda: journeys.ask(daemon, quiet.left_device), are_named)

@@ -111,8 +111,8 @@ class Play:
         self.daemon = make(
             self.rules.setting, "alerts.interval=200ms", "history.records=1024",
             "history.size=1073741824",
-            "drops.rate=100000", "latency.sample_one_in=1",
-            "latency.rate=100000", "ring.bytes=67108864",
+            "records.rate=100000", "latency.sample_one_in=1",
+            "ring.bytes=67108864",
             "metrics.listen=unix",
             f"slots.devices={self.pair.left_device.name}",
             history=directory / "history", environment=clock.environment)

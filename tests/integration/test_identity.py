@@ -91,7 +91,7 @@ def histograms_possible(daemon, device, longest_ns):
 @pytest.mark.parametrize("settings", [TINIEST, TINY, journeys.EVERY],
                          ids=["8 entries", "64 entries", "default table"])
 def test_unix_and_netlink_beside_tcp_and_udp(start, silent_pair, settings):
-    daemon = start(*settings, "control.queue_bytes=67108864")
+    daemon = start(*settings)
     pair = silent_pair
     with daemon.client(timeout=None) as client, exchanges(pair) as exchange:
         client.monitor(records=["latency"], netns=str(pair.right.inode))

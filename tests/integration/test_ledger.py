@@ -14,7 +14,7 @@ from lab import backends, kernel, paths, patience, waiting
 pytestmark = [pytest.mark.alone, pytest.mark.shared]
 
 FLOOD = patience.fewer(300_000)
-UNBOUNDED = "drops.rate=1000000"
+UNBOUNDED = "records.rate=1000000"
 # Seconds within which the daemon answers while it streams 20,000 records per second, or fewer on a
 # slow machine, to two clients.  The sanitized build is slower.
 PROMPT = patience.seconds(1.0 if paths.VARIANT == "plain" else 10.0)
@@ -176,7 +176,7 @@ def test_record_reader_that_stopped(start, silent_pair, bpf):
     """A reader that stops loses its own records, which are counted; other readers and the equations
     do not change."""
     pair = silent_pair
-    daemon = start(UNBOUNDED, "ring.bytes=16777216", "control.queue_bytes=65536")
+    daemon = start(UNBOUNDED, "ring.bytes=16777216")
     flood = patience.fewer(30_000)
     with daemon.client() as stopped, daemon.client() as reading:
         before = daemon.status()["drops"]

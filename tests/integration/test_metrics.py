@@ -49,7 +49,7 @@ def samples_of(daemon):
 
 
 # Tests beside these make causes of drops all the time, and each needs a series.
-shared = pytest.mark.shared("metrics.listen=unix", "metrics.connections=100",
+shared = pytest.mark.shared("metrics.listen=unix", "control.clients=800",
                             "metrics.series=100000")
 
 
@@ -216,8 +216,7 @@ def test_bounded_series(exporter, lab):
 
 def test_counters_never_go_backwards(exporter, lab):
     """Namespaces come and go, keys fold, and series change hands under a tiny limit."""
-    daemon = exporter("metrics.series=2", "metrics.devices=1", "metrics.idle=1s", "drops.keys=4",
-                      "devices.idle=1")
+    daemon = exporter("metrics.series=2", "drops.keys=4", "devices.idle=1")
     last, most = {}, 0
     for number in range(12):
         inside = lab.pair(ipv6=False)
@@ -290,8 +289,9 @@ def test_requests_of_all_kinds(exporter, tmp_path):
     daemon = exporter(options=("--config", config))
     for request, status in REQUESTS.items():
         # Some need no answer: their connection may end only by the time limit.
-        config.write_text("" if status else "[metrics]\ntimeout = 1s\n")
-        daemon.call("Reload")
+        config.write_text("" if status else "[control]\nidle = 1s\n")
+        # A client that stays would be idle.
+        assert daemon.netflowctl("reload").returncode == 0
         answer = talk(daemon, request)
         found = answer.split(b" ")[1] if answer else b""
         assert found.startswith(status) if status else True, (request[:80], answer[:200])
@@ -302,7 +302,7 @@ def test_requests_of_all_kinds(exporter, tmp_path):
 
 def test_slow_clients_lose_their_place(exporter):
     """All places are taken by clients that send nothing, or one byte now and then."""
-    daemon = exporter("metrics.connections=4", "metrics.timeout=2s")
+    daemon = exporter("control.clients=32", "control.idle=2s")
     clients = [connect(daemon) for _ in range(4)]
     try:
         for client in clients[:2]:
@@ -330,7 +330,7 @@ def test_slow_clients_lose_their_place(exporter):
 
 def test_a_client_that_does_not_read(exporter):
     """It has to be ended by the limit, and the text of the others comes."""
-    daemon = exporter("metrics.timeout=3s", "metrics.connections=3")
+    daemon = exporter("control.idle=3s", "control.clients=24")
     with connect(daemon) as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         lazy.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -434,7 +434,7 @@ def test_textfile(start, bpf, tmp_path):
     """A reader sees a whole file at any time, with the mode that node_exporter needs."""
     path = tmp_path / "collector" / "netflowd.prom"
     path.parent.mkdir()
-    daemon = start(f"metrics.textfile={path}", "metrics.interval=1s")
+    daemon = start(f"metrics.textfile={path}", "export.interval=4s")
     assert waiting.until(path.exists, bool)
     inodes, end = set(), time.monotonic() + 3.5
     while time.monotonic() < end:
@@ -451,7 +451,7 @@ def test_textfile(start, bpf, tmp_path):
 
 
 def test_textfile_that_cannot_be_written(exporter, tmp_path):
-    daemon = exporter(f"metrics.textfile={tmp_path}/no/netflowd.prom", "metrics.interval=1s")
+    daemon = exporter(f"metrics.textfile={tmp_path}/no/netflowd.prom", "export.interval=4s")
     errors = ("netflowd_export_file_errors_total", (("file", "textfile"),))
     assert waiting.until(lambda: samples_of(daemon)[errors], lambda n: n >= 2) >= 2
     assert daemon.log().count("cannot write metrics.textfile") == 1

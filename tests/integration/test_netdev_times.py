@@ -183,9 +183,8 @@ def traffic(path):
 
 # ---- both tools ----
 
-EVERY = ("latency.sample_one_in=1", "latency.rate=1000000",
-         "latency.recent=1048576", "drops.rate=1000000",
-         "drops.recent=1048576")
+EVERY = ("latency.sample_one_in=1", "records.rate=1000000",
+         "records.recent=1048576")
 
 
 class Run:

@@ -15,7 +15,7 @@ from lab.varlink import VarlinkError
 
 pytestmark = [
     pytest.mark.alone, pytest.mark.usefixtures("bpf", "cli"),
-    pytest.mark.shared(*journeys.EVERY, "drops.rate=1000000")]
+    pytest.mark.shared(*journeys.EVERY, "records.rate=1000000")]
 
 FINE, FAILED, USAGE, UNREACHABLE = range(4)
 TO_RIGHT, TO_LEFT = 30, 7

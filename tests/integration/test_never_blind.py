@@ -21,7 +21,7 @@ from lab.net import run
 # Their ledger must be quiet, or they make and delete namespaces by the hundred.
 alone = pytest.mark.alone
 # These ask for their own devices only, so others may run at the same time, and drop packets, too.
-beside = pytest.mark.shared("drops.rate=1000000")
+beside = pytest.mark.shared("records.rate=1000000")
 
 FRAMES = 6000
 PROBE = 777
@@ -283,8 +283,8 @@ def test_totals_by_reason_never_fall(start, lab, bpf):
 def test_full_table_counts_by_reason(start, lab, bpf):
     """While the daemon does not run, no keys fold.  Drops of new keys count under their reason, and
     have records."""
-    daemon = start("drops.keys=4", "drops.rate=1000000",
-                   "drops.recent=20000")
+    daemon = start("drops.keys=4", "records.rate=1000000",
+                   "records.recent=20000")
     first = unhandled(daemon)
     churner = Churner()
     daemon.process.send_signal(signal.SIGSTOP)

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.usefixtures("bpf"),
     pytest.mark.skipif(kernel.release() < (5, 12), reason="namespaces have no cookies")]
 
-# Fewer than drops.rate allows at once, so that each has a record; with no limit on the records of
+# Fewer than records.rate allows at once, so that each has a record; with no limit on the records of
 # other tests' floods, the ring might not have room for these.
 COUNT = 25
 # All processes of the host are looked at once per second, or more seldom on a busy machine; and

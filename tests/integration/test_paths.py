@@ -19,7 +19,7 @@ PORT = 7777
 # Bytes of the TCP test; 10 GB take about ten seconds more.
 BULK = int(os.environ.get("NETFLOWD_TEST_BULK_BYTES", 5_000_000_000))
 
-pytestmark = [pytest.mark.shared(*journeys.EVERY, "drops.rate=1000000"),
+pytestmark = [pytest.mark.shared(*journeys.EVERY, "records.rate=1000000"),
               pytest.mark.usefixtures("bpf")]
 
 
@@ -384,7 +384,7 @@ def test_samples(start, silent_pair):
 @pytest.mark.alone
 def test_records_are_bounded_and_the_rest_is_counted(start, silent_pair):
     pair = silent_pair
-    daemon = start("latency.sample_one_in=1", "latency.rate=10", "latency.recent=50")
+    daemon = start("latency.sample_one_in=1", "records.rate=2", "records.recent=50")
     pair.left.send_udp(pair.RIGHT4, 9, 20_000)
     ledger = journeys.balanced(daemon)
     assert ledger["chosen"] >= 20_000

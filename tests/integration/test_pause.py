@@ -25,8 +25,9 @@ COUNTING = ("drop", "slots")
 def serve(start, tmp_path):
     """A daemon that keeps its state, and looks at a file for a pause, below tmp_path."""
     def run(*settings):
-        return start(f"history.directory={tmp_path}/state", f"cost.pause_file={tmp_path}/pause",
-                     *settings)
+        (tmp_path / "netflowd.conf").touch()
+        return start(f"history.directory={tmp_path}/state", *settings,
+                     options=("--config", tmp_path / "netflowd.conf"))
     return run
 
 

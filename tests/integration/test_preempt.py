@@ -70,7 +70,7 @@ def test_drops_of_two_tasks(start, lab, where):
         namespace.nft_drop("output", f"udp dport {PORT}")
     else:
         namespace.nft_drop("prerouting", f"udp dport {PORT}")
-    daemon = start("drops.rate=1")
+    daemon = start("records.rate=1")
     with kernel.event_counts(*EVENTS.values()) as outer:
         before, ledger_before = numbers(daemon)
         with kernel.event_counts(*EVENTS.values()) as inner:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.shared
 # CPU time of one turn of the daemon's loop, ns.  The sanitized build is slower.
 TURN_NS = 10_000_000 if paths.VARIANT == "plain" else 200_000_000
 DEVICES = 400
-FAST = "drops.rate=1000000"
+FAST = "records.rate=1000000"
 
 
 def readings(daemon, part):
@@ -141,7 +141,7 @@ def test_strangers_in_a_tight_loop(start, pair, bpf):
     """They get 10 % of the loop's time, and not one record is lost for them: the ring has room for
     the records of a few seconds, from which the records of other tests also come."""
     sent = 6000
-    daemon = start("drops.rate=3000", "drops.recent=131072",
+    daemon = start("records.rate=3000", "records.recent=131072",
                    f"ring.bytes={1 << 23}")
     many_devices(pair.left, DEVICES)
     before = daemon.status()
@@ -218,7 +218,7 @@ def pages_of(daemon, method, **parameters):
 def test_every_record_is_in_one_page(start, pair, bpf):
     """While more records come."""
     # Each key has at most 2,000 records at once, so that those of other tests push none out.
-    daemon = start("drops.recent=131072", "drops.rate=400")
+    daemon = start("records.recent=131072", "records.rate=400")
     netns = str(pair.right.inode)
     pair.left.send_udp(pair.RIGHT4, 9, 1500)
     waiting.until(lambda: daemon.call("GetDropRecords", limit=1, netns=netns)["matched"],

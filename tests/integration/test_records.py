@@ -18,10 +18,10 @@ from lab.varlink import VarlinkError
 SOURCE, OWN = "10.88.0.1", "10.88.0.2"
 SOURCE6, OWN6 = "fd88::1", "fd88::2"
 # The ring has room for a flood of another test.
-UNBOUNDED = "drops.rate=1000000", "ring.bytes=67108864"
+UNBOUNDED = "records.rate=1000000", "ring.bytes=67108864"
 MIXED = set()  # the daemons that have seen the drops of `mixed`
 # Tests beside these leave records, too.
-pytestmark = pytest.mark.shared("drops.recent=32768")
+pytestmark = pytest.mark.shared("records.recent=32768")
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ FIELDS = {
 def test_by(mixed, by):
     daemon, pair = mixed
     answer = daemon.call("GetDrops", by=by, netns=str(pair.right.inode))
-    given = {"class", "packets", "segments", "bytes", "last"} | FIELDS[by]
+    given = {"cause", "class", "packets", "segments", "bytes", "last"} | FIELDS[by]
     for row in answer["rows"]:
         assert {k for k, v in row.items() if v is not None} <= given, row
     keys = [tuple(str(row.get(f)) for f in sorted(FIELDS[by] | {"class"}))
@@ -435,7 +435,7 @@ def test_stack_on_request_only(daemon, silent_pair):
 def test_a_flood_does_not_hide_a_rare_drop(start, silent_pair, bpf):
     pair = silent_pair
     rate, burst, flood = 10, 50, patience.fewer(100_000)
-    daemon = start(f"drops.rate={rate}", "drops.recent=1000")
+    daemon = start(f"records.rate={rate}", "records.recent=1000")
     pair.right.nft_drop("input", "udp dport 5555")
     begin = time.monotonic()
     pair.left.send_udp(pair.RIGHT4, 9, flood)
@@ -459,7 +459,7 @@ def test_a_flood_does_not_hide_a_rare_drop(start, silent_pair, bpf):
 
 def test_bucket_fills_again(start, silent_pair, bpf):
     pair = silent_pair
-    daemon = start("drops.rate=1")
+    daemon = start("records.rate=1")
     for _ in range(2):
         pair.left.send_udp(pair.RIGHT4, 9, 1000)
         time.sleep(5.1)  # 1 per second fills a bucket of 5
@@ -471,7 +471,7 @@ def test_bucket_fills_again(start, silent_pair, bpf):
 @pytest.mark.needs("drops", "headers")
 def test_records_held_are_bounded_and_the_newest(start, silent_pair, bpf):
     pair = silent_pair
-    daemon = start(*UNBOUNDED, "drops.recent=64")
+    daemon = start(*UNBOUNDED, "records.recent=64")
     # From one socket, because a program for each port takes longer than all the rest; and on one
     # CPU, so that they are received in their order.
     with pair.left.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender, \

@@ -15,7 +15,7 @@ OPEN, OTHER, TCP, CLOSED, CLOSED_OTHER = 7001, 7002, 7003, 9, 10
 
 pytestmark = [
     pytest.mark.alone, pytest.mark.usefixtures("bpf"),
-    pytest.mark.shared(*journeys.EVERY, "drops.rate=1000000")]
+    pytest.mark.shared(*journeys.EVERY, "records.rate=1000000")]
 
 PAIRS = {}  # of each daemon, the one with its traffic
 

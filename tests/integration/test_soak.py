@@ -11,7 +11,7 @@ from lab import paths, patience
 pytestmark = pytest.mark.alone
 
 # Held records use memory too: with this few, the warm-up fills them on any machine.
-FEW = ("--set", "latency.recent=512", "--set", "drops.recent=512")
+FEW = ("--set", "records.recent=512")
 # So does the history, of which these seconds have one interval or none.
 WITHOUT_HISTORY = ("--set", "history.enabled=no")
 SECONDS = int(os.environ.get("NETFLOWD_SOAK_SECONDS", "5"))

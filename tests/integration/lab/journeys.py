@@ -8,10 +8,10 @@ from . import backends, waiting
 from .varlink import VarlinkError
 
 # netflowd records every journey, at any rate.
-EVERY = ("latency.sample_one_in=1", "latency.rate=1000000",
-         "latency.recent=200000", "ring.bytes=67108864")
+EVERY = ("latency.sample_one_in=1", "records.rate=1000000",
+         "records.recent=200000", "ring.bytes=67108864")
 # netflowd records only journeys that a test makes slow.
-NONE = ("latency.sample_one_in=0", "latency.rate=1000000")
+NONE = ("latency.sample_one_in=0", "records.rate=1000000")
 
 RX = ("irq", "softirq_raise", "softirq_entry", "receive", "gap_filled", "sock_queue", "wakeup",
       "run", "copy")

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/time.h"
 #include "daemon/config.h"
 #include "daemon/settings.h"
 #include "tests/unit/test.h"
@@ -407,11 +408,14 @@ TEST(test_print)
 	}
 }
 
-/* What follows from the rates of records. */
-TEST(test_bursts)
+TEST(test_what_follows)
 {
+	static const char *const values[] = {"records.rate=3",	    "control.clients=33",
+					     "control.idle=7s",	    "metrics.series=9",
+					     "export.interval=20s", "alerts.interval=100ms"};
 	struct backend_settings settings;
-	struct config config;
+	struct config config, other;
+	char error[CONFIG_ERROR_MAX];
 
 	config_init(&config);
 	config_backend(&config, &settings);
@@ -421,4 +425,27 @@ TEST(test_bursts)
 	assert_int_equal(settings.journey_burst, 200);
 	assert_int_equal(settings.slots.rate, 20);
 	assert_int_equal(settings.slots.burst, 200);
+	assert_int_equal(settings.slots.table, 64);
+	assert_int_equal(config.exporter.connections, 16);
+	assert_int_equal(config.exporter.timeout_ns, 10 * TIME_NS_PER_SECOND);
+	assert_int_equal(config.exporter.limits.devices, 100);
+	assert_int_equal(config.exporter.interval_ns, 15 * TIME_NS_PER_SECOND);
+	assert_int_equal(config.alertmanager.repeat_ns, 60 * TIME_NS_PER_SECOND);
+	assert_int_equal(config.alertmanager.timeout_ns, 10 * TIME_NS_PER_SECOND);
+	other = config;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		assert_int_equal(config_set(&config, values[i], &which, error), 0);
+		/* As a reload does. */
+		config_copy(&other, &config, &setting_table[which]);
+	}
+	assert_memory_equal(&other, &config, sizeof(config));
+	assert_int_equal(config.backend.journey_rate, 15);
+	assert_int_equal(config.exporter.connections, 4);
+	assert_int_equal(config.exporter.timeout_ns, 7 * TIME_NS_PER_SECOND);
+	assert_int_equal(config.exporter.limits.devices, 1);
+	assert_int_equal(config.exporter.interval_ns, 5 * TIME_NS_PER_SECOND);
+	assert_int_equal(config.alertmanager.repeat_ns, 6 * TIME_NS_PER_SECOND);
+	assert_int_equal(config.alertmanager.timeout_ns, 6 * TIME_NS_PER_SECOND);
+	assert_int_equal(config_set(&config, "control.idle=0s", &which, error), 0);
+	assert_int_equal(config.exporter.timeout_ns, 10 * TIME_NS_PER_SECOND);
 }

@@ -97,24 +97,24 @@ static void check_refused(int result, const char *place, const char *says)
 
 TEST(test_later_sources_win)
 {
-	static const char *const set[] = {"drops.recent=4"};
+	static const char *const set[] = {"records.recent=4"};
 	OWN_CONFIGURATION struct configuration *configuration = NULL;
 	const struct config *values;
 	char comment[PATH_MAX + 32];
 
-	put("main.conf", "# drops\n[drops]\nkeys = 1 ; few\nrate = 1\nrecent = 1\n");
+	put("main.conf", "# drops\n[records]\nrate = 1 ; few\nrecent = 1\n[drops]\nkeys = 1\n");
 	make_drop_ins();
-	put("main.conf.d/20-b.conf", "[drops]\nrecent = 3\n");
-	put("main.conf.d/10-a.conf", "\n[drops]\nrate = 2\nrecent = 2\n");
+	put("main.conf.d/20-b.conf", "[records]\nrecent = 3\n");
+	put("main.conf.d/10-a.conf", "\n[records]\nrate = 2\nrecent = 2\n");
 	put("main.conf.d/notes.txt", "not a drop-in");
 	put("main.conf.d/.30-c.conf", "not a drop-in");
 	assert_int_equal(read_all(&configuration, set, 1), 0);
 	values = configuration_values(configuration);
 	assert_int_equal(values->backend.drop_keys, 1);
 	assert_int_equal(values->backend.drop_rate, 2);
-	assert_int_equal(values->drops_recent, 4);
+	assert_int_equal(values->records_recent, 4);
 	assert_int_equal(configuration_files(configuration), 3);
-	snprintf(comment, sizeof(comment), "%s:3", path);
+	snprintf(comment, sizeof(comment), "%s:6", path);
 	check_printed(configuration, comment, "keys = 1");
 	snprintf(comment, sizeof(comment), "%s.d/10-a.conf:3", path);
 	check_printed(configuration, comment, "rate = 2");
@@ -153,8 +153,8 @@ TEST(test_several_files)
 	OWN_CONFIGURATION struct configuration *configuration = NULL;
 
 	snprintf(other, sizeof(other), "%s/other.conf", directory);
-	put("main.conf", "[drops]\nkeys = 1\nrate = 1\n");
-	put("other.conf", "[drops]\nrate = 2\n");
+	put("main.conf", "[records]\nrate = 1\n[drops]\nkeys = 1\n");
+	put("other.conf", "[records]\nrate = 2\n");
 	assert_int_equal(configuration_read(&configuration, &arguments, error), 0);
 	assert_int_equal(configuration_values(configuration)->backend.drop_keys, 1);
 	assert_int_equal(configuration_values(configuration)->backend.drop_rate, 2);
@@ -169,9 +169,9 @@ TEST(test_refused)
 	char long_line[1000] = "";
 
 	check_refused(-ENOENT, path, "No such file");
-	put("main.conf", "[drops]\nkeys = 10\nrte = 5\n");
-	check_refused(-EINVAL,
-		      "main.conf:3:", "there is no setting drops.rte (did you mean drops.rate?)");
+	put("main.conf", "[records]\nrecent = 10\nrte = 5\n");
+	check_refused(-EINVAL, "main.conf:3:",
+		      "there is no setting records.rte (did you mean records.rate?)");
 	put("main.conf", "[drops]\n\n\nkeys = none\n");
 	check_refused(-EINVAL, "main.conf:4:", "drops.keys = none: must be a whole number");
 	put("main.conf", "[drops]\nkeys\n");
@@ -214,15 +214,15 @@ TEST(test_long_comments_and_blanks)
 	char text[4096] = "# ";
 
 	memset(text + 2, 'x', 2000);
-	strcat(text, " = y\n[drops]\n  keys = 10\n\trate = 7\n  ; ");
+	strcat(text, " = y\n[drops]\n  keys = 10\n[records]\n\trate = 7\n  ; ");
 	memset(text + strlen(text), 'z', 1000);
 	strcat(text, "\n  recent = 8\nrtae = 1\n");
 	put("main.conf", text);
-	check_refused(-EINVAL, "main.conf:7:", "did you mean drops.rate?");
+	check_refused(-EINVAL, "main.conf:8:", "did you mean records.rate?");
 	*strstr(text, "rtae") = '#';
 	put("main.conf", text);
 	assert_int_equal(read_all(&configuration, NULL, 0), 0);
 	assert_int_equal(configuration_values(configuration)->backend.drop_keys, 10);
 	assert_int_equal(configuration_values(configuration)->backend.drop_rate, 7);
-	assert_int_equal(configuration_values(configuration)->drops_recent, 8);
+	assert_int_equal(configuration_values(configuration)->records_recent, 8);
 }

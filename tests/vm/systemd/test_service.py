@@ -135,13 +135,13 @@ def test_the_sandbox():
 
 def test_reload():
     pid = main_pid()
-    with settings("[drops]\nrate = 31\n\n[ring]\nbytes = 2097152\n"):
+    with settings("[records]\nrate = 31\n\n[ring]\nbytes = 2097152\n"):
         systemctl("reload", SERVICE)
         entry = until(lambda: journal("RELOADED", _PID=str(pid)), bool)[-1]
-        assert entry["NETFLOWD_APPLIED"] == "drops.rate"
+        assert entry["NETFLOWD_APPLIED"] == "records.rate"
         assert entry["NETFLOWD_RESTART"] == "ring.bytes"
-    with settings("[drops]\nrate = 32\n"):
-        assert "drops.rate" in netflowctl("reload").stdout
+    with settings("[records]\nrate = 32\n"):
+        assert "records.rate" in netflowctl("reload").stdout
     assert is_up() and main_pid() == pid
     systemctl("reload", SERVICE)
     until(lambda: journal("RELOADED", _PID=str(pid)), lambda entries: len(entries) == 3)
@@ -149,12 +149,12 @@ def test_reload():
 
 def test_reload_of_a_broken_file():
     pid = main_pid()
-    with settings("[drops]\nrate = many\n") as file:
+    with settings("[records]\nrate = many\n") as file:
         systemctl("reload", SERVICE)
         entries = until(lambda: journal("REFUSED", _PID=str(pid)), bool)
         assert len(entries) == 1
         assert f"{file}:2" in entries[0]["NETFLOWD_ERROR"]
-        assert "drops.rate" in entries[0]["NETFLOWD_ERROR"]
+        assert "records.rate" in entries[0]["NETFLOWD_ERROR"]
         done = netflowctl("reload", check=False)
         assert done.returncode == 1 and f"{file}:2" in done.stderr
     assert is_up() and main_pid() == pid
@@ -162,7 +162,7 @@ def test_reload_of_a_broken_file():
 
 def test_start_with_a_broken_file():
     """Exit status 2 is no crash: systemd does not try again."""
-    with settings("[drops]\nrate = many\n") as file:
+    with settings("[records]\nrate = many\n") as file:
         systemctl("stop", "netflowd.socket", SERVICE)
         assert systemctl("start", SERVICE, check=False).returncode
         state = show("ActiveState", "Result", "ExecMainStatus", "NRestarts")

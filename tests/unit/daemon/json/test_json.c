@@ -1009,6 +1009,11 @@ TEST_WITH(test_out_of_memory, start_path, NULL)
 		}
 		json_set_alloc_funcs(malloc, free);
 		assert_true(n > 20 && n < 1000);
+		/* The times are others if the clock was set in between. */
+		if (!json_equal(object, whole)) {
+			json_decref(whole);
+			whole = make(what);
+		}
 		assert_true(json_equal(object, whole));
 		json_decref(object);
 		json_decref(whole);
