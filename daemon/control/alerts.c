@@ -8,7 +8,7 @@
 #include "daemon/alert/alert_json.h"
 #include "daemon/alert/engine.h"
 #include "daemon/control/internal.h"
-#include "daemon/control/past.h"
+#include "daemon/control/question.h"
 #include "daemon/json/json.h"
 
 /* A year.  A longer silence is probably a typing mistake. */
@@ -21,7 +21,7 @@ static int answer_alerts(const struct control *control, struct call *call)
 
 	for (size_t i = 0; i < alert_engine_count(engine); i++)
 		json_array_append_new(
-			alerts, alert_json(alert_engine_get(engine, i), control->parts.records));
+			alerts, alert_json(alert_engine_get(engine, i), control->sources->records));
 	return control_reply(call, json_pack("{s:o, s:o}", "time", json_time(time_monotonic()),
 					     "alerts", alerts));
 }
@@ -33,8 +33,8 @@ int method_get_alerts(struct call *call, json_t *parameters, void *userdata)
 
 	if (call_check_parameters(call, parameters, table) < 0)
 		return -EINVAL;
-	if (past_wanted(parameters))
-		return past_reply(userdata, call, parameters, &past_alerts);
+	if (question_is_past(parameters))
+		return question_ask_past(userdata, call, parameters, &past_alerts);
 	return answer_alerts(userdata, call);
 }
 

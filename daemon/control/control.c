@@ -13,14 +13,15 @@
 #include "daemon/cost/cost.h"
 #include "daemon/cost/measure.h"
 #include "daemon/history/history.h"
+#include "daemon/sources/coverage.h"
 #include "interface.h"
 
 bool control_no_data(const struct control *control, struct call *call)
 {
-	if (!backend_is_none(control->parts.backend))
+	if (!backend_is_none(control->sources->backend))
 		return false;
 	call_error(call, "io.netflowd.NoData",
-		   json_pack("{s:s}", "reason", control->parts.backend_reason));
+		   json_pack("{s:s}", "reason", control->sources->backend_reason));
 	return true;
 }
 
@@ -31,26 +32,9 @@ int control_reply(struct call *call, json_t *object)
 
 json_int_t control_elapsed(const struct control *control, uint64_t time_ns)
 {
-	uint64_t started_ns = control->parts.started_ns;
+	uint64_t started_ns = control->sources->started_ns;
 
 	return time_ns > started_ns ? (json_int_t)(time_ns - started_ns) : 0;
-}
-
-json_t *control_known(uint32_t number)
-{
-	return number ? json_integer(number) : NULL;
-}
-
-size_t control_read_count(struct call *call, json_t *parameters, const char *name, size_t otherwise)
-{
-	const json_t *value = json_object_get(parameters, name);
-
-	if (!value)
-		return otherwise;
-	if (json_integer_value(value) >= 1)
-		return (size_t)json_integer_value(value);
-	call_invalid_parameter(call, name);
-	return 0;
 }
 
 void control_record(struct control *control, enum record_kind kind)
@@ -72,7 +56,7 @@ static void keep_alert(void *userdata, uint64_t time_ns, const char *text, const
 	char *copy = strdup(text);
 
 	if (copy)
-		history_add_alert(control->parts.history, time_ns, copy, rule);
+		history_add_alert(control->sources->history, time_ns, copy, rule);
 }
 
 static void end_test(void *userdata, void *data, const char *action,
@@ -157,6 +141,12 @@ void control_set_limits(struct control *control, const struct control_limits *li
 	server_set_limits(control->server, &settings);
 }
 
+int control_coverage(const struct control *control, const struct reading *counters,
+		     struct coverage *coverage)
+{
+	return coverage_find(control->sources, counters, coverage);
+}
+
 void control_clients(const struct control *control, struct server_stats *stats)
 {
 	server_stats(control->server, stats);
@@ -177,7 +167,8 @@ int control_new(struct control **control, const struct control_parts *parts)
 	if (!fresh)
 		return -ENOMEM;
 	fresh->parts = *parts;
-	r = measurer_new(&fresh->measurer, parts->loop, parts->backend);
+	fresh->sources = &fresh->parts.sources;
+	r = measurer_new(&fresh->measurer, parts->loop, parts->sources.backend);
 	if (r < 0)
 		return r;
 	r = cost_new(&fresh->cost, parts->loop);

@@ -9,22 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/sources/sources.h"
 #include "daemon/store/records.h"
 
 struct alert_clients;
 struct alerts;
-struct attribution;
-struct backend;
 struct control;
 struct coverage;
-struct elsewhere;
-struct governor;
-struct history;
 struct loop;
-struct pause;
 struct reading;
-struct readings;
-struct rockets;
 
 /* Limits for clients; see the settings of section control. */
 struct control_limits {
@@ -44,25 +37,12 @@ struct control_reloaded {
 /* The caller owns all of these, and they must outlive the control. */
 struct control_parts {
 	struct loop *loop;
-	struct backend *backend;
-	const char *backend_reason;	 /* why this backend runs */
-	const char *symbols_reason;	 /* why symbols are missing; NULL if they are not */
-	struct records *records;	 /* the newest records */
-	struct readings *readings;	 /* the counters */
-	struct attribution *attribution; /* for namespaces that clients name */
-	const struct rockets *rockets;	 /* rockets that the kernel's log reports */
-	const char *kmsg_reason;	 /* why netflowd does not read that log; NULL if it does */
-	uint32_t slots_limit;
-	const struct governor *governor;
+	struct sources sources; /* of all answers */
 	struct alerts *alerts;
-	struct history *history;	   /* of counters and records, on disk */
-	const struct elsewhere *elsewhere; /* drops that the probes do not see */
-	struct pause *pause;
 	const char *socket_path;
 	const char *group; /* whose members may connect, too; NULL: only this user and root */
 	int listening; /* a socket that the service manager made, as in struct server_settings; 0: none */
 	struct control_limits limits;
-	uint64_t started_ns; /* CLOCK_MONOTONIC */
 	/* Read the settings and the alert rules again. */
 	void (*reload)(void *userdata, struct control_reloaded *reloaded);
 	void *reload_userdata;

@@ -5,19 +5,17 @@
 #include <string.h>
 
 #include "common/json.h"
-#include "common/nearest.h"
 #include "common/time.h"
-#include "daemon/control/drop_list.h"
-#include "daemon/control/drop_marks.h"
-#include "daemon/control/drop_source.h"
-#include "daemon/control/elsewhere.h"
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
-#include "daemon/control/past.h"
+#include "daemon/control/question.h"
 #include "daemon/core/drop.h"
 #include "daemon/json/json.h"
-#include "daemon/probe/backend.h"
+#include "daemon/sources/drop_list.h"
+#include "daemon/sources/drop_marks.h"
+#include "daemon/sources/drop_source.h"
+#include "daemon/sources/filter.h"
+#include "daemon/sources/kernel_drops.h"
 
 /* Rows in one reply by default. */
 #define ROWS_BY_DEFAULT 100
@@ -101,9 +99,9 @@ static int collect_counters(struct drops_reply *reply)
 {
 	const struct reading *reading = control_reading(reply->control, DROPS);
 	OWN_DROP_SOURCE struct drop_source *source = NULL;
-	int r = drop_source_new(&source, reply->control, &reply->list.texts);
+	int r = drop_source_new(&source, reply->control->sources, &reply->list.texts);
 	uint32_t alive = r == 0 ? find_alive(reply, source, reading) : 0;
-	struct baseline_view *view = drop_marks_view(reply->control);
+	struct baseline_view *view = drop_marks_view(reply->control->sources);
 
 	reply->time_ns = reading_time(reading);
 	drop_list_mark(&reply->list, view, view ? (int64_t)time_realtime_of(view->seen_ns) : 0);
@@ -129,7 +127,7 @@ static int collect_next_record(struct drops_reply *reply)
 	size_t newer = (size_t)(control->added[RECORDS_DROPS] - reply->added);
 	struct drop drop;
 
-	if (records_drop(control->parts.records, newer + reply->record++, &drop) == 0)
+	if (records_drop(control->sources->records, newer + reply->record++, &drop) == 0)
 		return collect_record(reply, &drop);
 	reply->complete = true;
 	return drop_rows_finish(&reply->list.rows);
@@ -141,13 +139,13 @@ static json_t *head(void *state)
 {
 	const struct drops_reply *reply = state;
 	const struct control *control = reply->control;
-	json_t *object =
-		json_pack("{s:o, s:o, s:I, s:s*, s:o*, s:o*}", "time", json_time(reply->time_ns),
-			  "since", json_time(control->parts.started_ns), "elapsed_ns",
-			  control_elapsed(control, reply->time_ns), "renamed",
-			  reply->filter.renamed ? reply->filter.device : NULL, "baseline",
-			  reply->list.by_flow ? NULL : drop_marks_json(control, reply->list.view),
-			  "elsewhere", control_elsewhere(control, &reply->filter));
+	json_t *object = json_pack(
+		"{s:o, s:o, s:I, s:s*, s:o*, s:o*}", "time", json_time(reply->time_ns), "since",
+		json_time(control->sources->started_ns), "elapsed_ns",
+		control_elapsed(control, reply->time_ns), "renamed",
+		reply->filter.renamed ? reply->filter.device : NULL, "baseline",
+		reply->list.by_flow ? NULL : drop_marks_json(control->sources, reply->list.view),
+		"elsewhere", kernel_drops_json(control->sources, &reply->filter));
 
 	if (object && drop_list_put(&reply->list, true, object) == 0)
 		return object;
@@ -187,7 +185,7 @@ static int begin_rows(struct drops_reply *reply, struct call *call, json_t *para
 	int r = drop_list_read(&reply->list, call, parameters);
 
 	if (r == 0)
-		r = filter_read(&reply->filter, reply->control, call, parameters);
+		r = filter_read(&reply->filter, reply->control->sources, call, parameters);
 	if (r < 0)
 		return r;
 	reply->time_ns = time_monotonic();
@@ -232,13 +230,10 @@ int method_get_drops(struct call *call, json_t *parameters, void *userdata)
 		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
-	struct control *control = userdata;
+	static const struct question question = {.parameters = table,
+						 .past = &past_drops,
+						 .parts = READING_BIT(DROPS),
+						 .now = answer};
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (past_wanted(parameters))
-		return past_reply(control, call, parameters, &past_drops);
-	if (control_no_data(control, call))
-		return 0;
-	return control_read(control, call, parameters, READING_BIT(DROPS), answer);
+	return question_answer(userdata, call, parameters, &question);
 }

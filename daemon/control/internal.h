@@ -26,6 +26,7 @@ struct stream;
 
 struct control {
 	struct control_parts parts;
+	const struct sources *sources; /* those of the parts */
 	struct server *server;
 	struct measurer *measurer;
 	struct cost *cost;
@@ -74,7 +75,7 @@ int method_resume(struct call *call, json_t *parameters, void *userdata);
 int control_read(struct control *control, struct call *call, json_t *parameters, unsigned int parts,
 		 server_method answer);
 /* The newest reading of a part that control_read() waited for. */
-#define control_reading(control, part) readings_latest((control)->parts.readings, READING_##part)
+#define control_reading(control, part) sources_reading((control)->sources, part)
 /* End the waits of all calls. */
 void control_stop_waiting(struct control *control);
 
@@ -99,37 +100,19 @@ bool control_no_data(const struct control *control, struct call *call);
 /* Reply with `object`, whose reference is stolen; -ENOMEM if it is NULL.  The result is for the method to return. */
 int control_reply(struct call *call, json_t *object);
 
-/*
- * The parameter `name`, a count of at least 1; `otherwise` if it is absent; 0 if it is invalid and the call has ended.
- */
-size_t control_read_count(struct call *call, json_t *parameters, const char *name,
-			  size_t otherwise);
-
 /* The time from `since` in a reply to the moment `time_ns`; never negative. */
 json_int_t control_elapsed(const struct control *control, uint64_t time_ns);
-
-/* The number, or NULL if it is 0, which means not known; for json_pack() with "o*". */
-json_t *control_known(uint32_t number);
-
-/* status.c: why this host's other sources are not read: a recording is shown; NULL: none is. */
-const char *control_recorded(const struct control *control);
 
 /* pause.c: type Paused; NULL: netflowd is not paused. */
 json_t *control_paused(const struct control *control);
 
-/* status.c: why the kernel's program statistics cannot be used; NULL: they can. */
+/* probes.c: why the kernel's program statistics cannot be used; NULL: they can. */
 const char *control_unmeasurable(const struct control *control);
 
-/* status.c: the interface's word for a probe's state. */
+/* probes.c: the age of an earlier call's measurement in ns; NULL: it is this call's, or there is none. */
+json_t *control_measured_age(const struct measured *measured);
+
+/* probes.c: the interface's word for a probe's state. */
 const char *control_probe_state(enum probe_state state);
-
-/* ---- the ledger ---------------------------------------------------------- */
-
-/* Types LatencyLedger and SlotsLedger, which the caller owns, of a reading of COUNTERS or LEDGER. */
-json_t *control_latency_ledger(const struct reading *reading);
-json_t *control_slots_ledger(const struct reading *reading);
-json_t *control_drops_ledger(const struct reading *reading);
-/* Of a reading of LEDGER. */
-json_t *control_inflight_ledger(const struct reading *reading);
 
 #endif

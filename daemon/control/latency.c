@@ -4,15 +4,16 @@
 #include <stdlib.h>
 
 #include "common/json.h"
-#include "daemon/control/counted.h"
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
-#include "daemon/control/latency_list.h"
 #include "daemon/control/pages.h"
-#include "daemon/control/past.h"
+#include "daemon/control/question.h"
 #include "daemon/core/histogram.h"
 #include "daemon/cost/governor.h"
 #include "daemon/json/json.h"
+#include "daemon/sources/counted.h"
+#include "daemon/sources/filter.h"
+#include "daemon/sources/latency_list.h"
+#include "daemon/sources/ledger_json.h"
 
 /* Rows in one reply by default. */
 #define ROWS_BY_DEFAULT 100
@@ -127,7 +128,7 @@ static json_t *head(void *state)
 	reply->begun = true;
 	object = json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "time",
 			   json_time(reading_time(reply->reading)), "since",
-			   json_time(reply->control->parts.started_ns), "elapsed_ns",
+			   json_time(reply->control->sources->started_ns), "elapsed_ns",
 			   control_elapsed(reply->control, reading_time(reply->reading)), "devices",
 			   json_count(reply->list.worst.considered), "segments",
 			   first ? latency_list_segments(&reply->list) : json_array(), "worst",
@@ -191,7 +192,7 @@ static const struct pages_source source = {
 
 static int set_up(struct latency_reply *reply, struct call *call, json_t *parameters)
 {
-	int r = filter_read(&reply->filter, reply->control, call, parameters);
+	int r = filter_read(&reply->filter, reply->control->sources, call, parameters);
 
 	if (r == 0)
 		r = latency_list_init(&reply->list);
@@ -210,7 +211,7 @@ static json_t *unseen(const struct control *control)
 	struct ledger_latency ledger;
 
 	ledger_of_latency(&ledger, reading_counters(reading)->events);
-	return ledger.passed ? control_latency_ledger(reading) : NULL;
+	return ledger.passed ? ledger_latency_json(reading) : NULL;
 }
 
 /*
@@ -221,12 +222,12 @@ static void set_doubt(struct latency_reply *reply)
 	const struct control *control = reply->control;
 	const struct reading_counters *counters =
 		reading_counters(control_reading(control, COUNTERS));
-	const struct seen_part seen = governor_seen(control->parts.governor, 0);
+	const struct seen_part seen = governor_seen(control->sources->governor, 0);
 	struct latency_list *list = &reply->list;
 
 	list->unended = reading_unended(counters, NULL);
 	list->doubt = (struct latency_doubt){
-		.unseen = governor_unseen(control->parts.governor).packets,
+		.unseen = governor_unseen(control->sources->governor).packets,
 		.unended = reading_unended_packets(list->unended),
 		.missable = reading_missable(counters, NULL),
 		.limits = reading_time(reply->traffic) >= reading_time(reply->reading)};
@@ -255,7 +256,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 		latency_reply_free(reply);
 		return r;
 	}
-	reply->counted = control_counted(reply->traffic, reply->reading, &reply->filter);
+	reply->counted = counted_json(reply->traffic, reply->reading, &reply->filter);
 	return pages_reply(control, call, &source, reply, limit);
 }
 
@@ -270,11 +271,11 @@ int method_get_latency(struct call *call, json_t *parameters, void *userdata)
 		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
-	static const struct past_method method = {
+	static const struct question question = {
 		.parameters = table,
 		.past = &past_latency,
 		.parts = READING_BIT(DEVICES) | READING_BIT(COUNTERS) | READING_BIT(TRAFFIC),
-		.answer = answer};
+		.now = answer};
 
-	return past_or_now(userdata, call, parameters, &method);
+	return question_answer(userdata, call, parameters, &question);
 }

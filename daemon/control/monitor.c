@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
-#include "daemon/control/records.h"
-#include "daemon/control/words.h"
+#include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
+#include "daemon/sources/filter.h"
+#include "daemon/sources/words.h"
 
 /* The names that clients use for the kinds of records, and the member of a reply that contains one. */
 static const struct {
@@ -32,7 +32,7 @@ struct stream {
 /* The backend captures stacks while at least one stream asks for them. */
 static void set_stack(const struct control *control)
 {
-	struct backend *backend = control->parts.backend;
+	struct backend *backend = control->sources->backend;
 	bool wanted = false;
 
 	for (const struct stream *stream = control->streams; stream; stream = stream->next)
@@ -83,16 +83,15 @@ void monitor_record(struct control *control, enum record_kind kind)
 	struct stream *next;
 	json_t *json = NULL;
 
-	if (!control->streams || records_get(control->parts.records, kind, 0, &record) < 0)
+	if (!control->streams || records_get(control->sources->records, kind, 0, &record) < 0)
 		return;
 	/* A stream whose client turns out to be gone frees itself during the send. */
 	for (struct stream *stream = control->streams; stream; stream = next) {
 		next = stream->next;
-		if (!(stream->kinds & 1U << kind) ||
-		    !control_record_taken(&record, &stream->filter))
+		if (!(stream->kinds & 1U << kind) || !filter_takes_record(&stream->filter, &record))
 			continue;
 		if (!json)
-			json = control_record_json(&record);
+			json = json_record(&record);
 		stream_send(stream, kind, json);
 	}
 	json_decref(json);
@@ -138,7 +137,7 @@ static int begin(struct call *call, json_t *parameters, void *userdata)
 
 	if (words_read(call, parameters, "records", RECORDS_KINDS, kind_word, &wanted) < 0)
 		return -EINVAL;
-	r = filter_read(&filter, control, call, parameters);
+	r = filter_read(&filter, control->sources, call, parameters);
 	if (r == 0)
 		r = stream_new(control, call, &filter, wanted,
 			       json_is_true(json_object_get(parameters, "stack")));

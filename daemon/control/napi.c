@@ -6,16 +6,16 @@
 
 #include "common/array.h"
 #include "common/json.h"
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
-#include "daemon/control/past.h"
+#include "daemon/control/question.h"
 #include "daemon/core/histogram.h"
 #include "daemon/history/series.h"
 #include "daemon/json/json.h"
 #include "daemon/kernel/softnet.h"
 #include "daemon/probe/backend.h"
 #include "daemon/rows/device_rows.h"
+#include "daemon/sources/filter.h"
 
 #define SOFTNET_STAT "/proc/net/softnet_stat"
 
@@ -66,12 +66,13 @@ static json_t *head(void *state)
 	json_t *cpus = json_array();
 
 	for (size_t i = 0; !reply->begun && i < reply->cpus; i++)
-		json_array_append_new(cpus, cpu_to_json(reply->reading, &reply->cpu[i],
-							!control_recorded(reply->control)));
+		json_array_append_new(cpus,
+				      cpu_to_json(reply->reading, &reply->cpu[i],
+						  !sources_recorded(reply->control->sources)));
 	reply->begun = true;
 	return json_pack("{s:o, s:o, s:I, s:I, s:o}", "time",
 			 json_time(reading_time(reply->reading)), "since",
-			 json_time(reply->control->parts.started_ns), "elapsed_ns",
+			 json_time(reply->control->sources->started_ns), "elapsed_ns",
 			 control_elapsed(reply->control, reading_time(reply->reading)), "matched",
 			 json_count(reply->count), "cpus", cpus);
 }
@@ -138,9 +139,9 @@ static int fail(struct call *call, int error)
 /* A recording has CPUs, but not the counters of their kernel. */
 static int read_cpus(struct napi_reply *reply)
 {
-	const struct backend *backend = reply->control->parts.backend;
+	const struct backend *backend = reply->control->sources->backend;
 
-	if (!control_recorded(reply->control))
+	if (!sources_recorded(reply->control->sources))
 		return softnet_read(SOFTNET_STAT, &reply->cpu, &reply->cpus);
 	reply->cpus = backend->ops->cpus(backend);
 	reply->cpu = calloc(reply->cpus + 1, sizeof(*reply->cpu));
@@ -163,7 +164,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 		return -ENOMEM;
 	reply->control = control;
 	reply->reading = reading_hold(control_reading(control, NAPI));
-	r = filter_read(&reply->filter, control, call, parameters);
+	r = filter_read(&reply->filter, control->sources, call, parameters);
 	if (r == 0)
 		r = select_rows(reply);
 	if (r < 0) {
@@ -256,8 +257,8 @@ int method_get_napi(struct call *call, json_t *parameters, void *userdata)
 		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
-	static const struct past_method method = {
-		.parameters = table, .past = &past, .parts = READING_BIT(NAPI), .answer = answer};
+	static const struct question question = {
+		.parameters = table, .past = &past, .parts = READING_BIT(NAPI), .now = answer};
 
-	return past_or_now(userdata, call, parameters, &method);
+	return question_answer(userdata, call, parameters, &question);
 }

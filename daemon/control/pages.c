@@ -173,8 +173,8 @@ static int on_retry(void *userdata)
 
 size_t pages_read_limit(struct call *call, json_t *parameters, size_t otherwise)
 {
-	return control_read_count(call, parameters, "limit",
-				  call_wants_more(call) ? SIZE_MAX : otherwise);
+	return call_read_count(call, parameters, "limit",
+			       call_wants_more(call) ? SIZE_MAX : otherwise);
 }
 
 static int add_sources(struct pages *pages)

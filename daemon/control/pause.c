@@ -39,7 +39,7 @@ static json_t *source_to_json(const struct pause_state *state, enum pause_source
 
 json_t *control_paused(const struct control *control)
 {
-	const struct pause_state *state = pause_state(control->parts.pause);
+	const struct pause_state *state = pause_state(control->sources->pause);
 	json_t *sources;
 
 	if (!state->level)
@@ -56,7 +56,7 @@ json_t *control_paused(const struct control *control)
 /* A recording has no probes: end the call and return true. */
 static bool has_no_probes(const struct control *control, struct call *call)
 {
-	if (!control_recorded(control))
+	if (!sources_recorded(control->sources))
 		return false;
 	call_error(
 		call, "io.netflowd.Failed",
@@ -84,7 +84,8 @@ int method_pause(struct call *call, json_t *parameters, void *userdata)
 		return 0;
 	all = json_is_true(json_object_get(parameters, "all"));
 	/* Only root gets here. */
-	r = pause_begin(control->parts.pause, all ? PAUSE_ALL : PAUSE_STAGES, (uint64_t)for_ns, 0);
+	r = pause_begin(control->sources->pause, all ? PAUSE_ALL : PAUSE_STAGES, (uint64_t)for_ns,
+			0);
 	return control_reply(call, json_pack("{s:o, s:s*}", "paused", control_paused(control),
 					     "not_kept", r < 0 ? strerror(-r) : NULL));
 }
@@ -99,7 +100,7 @@ int method_resume(struct call *call, json_t *parameters, void *userdata)
 		return -EINVAL;
 	if (has_no_probes(control, call))
 		return 0;
-	resumed = pause_end(control->parts.pause);
+	resumed = pause_end(control->sources->pause);
 	return control_reply(call, json_pack("{s:b, s:o*}", "resumed", resumed, "paused",
 					     control_paused(control)));
 }

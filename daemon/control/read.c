@@ -6,9 +6,9 @@
 #include "common/array.h"
 #include "common/json.h"
 #include "common/time.h"
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/cost/measure.h"
+#include "daemon/sources/filter.h"
 #include "daemon/store/readings.h"
 
 #define MAX_AGE_MS_MAX (3600 * 1000)
@@ -85,7 +85,7 @@ static void on_reading(int result, void *userdata)
 
 static int get_reading(struct waiting *waiting)
 {
-	return readings_get(waiting->control->parts.readings, &waiting->request, waiting->parts,
+	return readings_get(waiting->control->sources->readings, &waiting->request, waiting->parts,
 			    waiting->max_age_ns, on_reading, waiting);
 }
 
@@ -125,7 +125,7 @@ static void add_names(struct waiting *waiting)
 {
 	const char *device = json_string_value(json_object_get(waiting->parameters, "device"));
 
-	if (!device || filter_knows_device(waiting->control, device))
+	if (!device || filter_knows_device(waiting->control->sources, device))
 		return;
 	waiting->parts |= READING_BIT(DEVICES) | READING_BIT(DROPS) | READING_BIT(SLOTS) |
 			  READING_BIT(TRAFFIC);

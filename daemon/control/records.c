@@ -1,45 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/control/records.h"
-
+/* GetDropRecords, GetLatencyRecords and GetSlotsRecords. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/json.h"
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
+#include "daemon/control/question.h"
 #include "daemon/json/json.h"
-
-bool control_record_taken(const struct record *record, const struct filter *filter)
-{
-	switch (record->kind) {
-	case RECORDS_DROPS:
-		return filter_takes_drop(filter, &record->drop);
-	case RECORDS_LATENCY:
-		return filter_takes_journey(filter, &record->journey);
-	default:
-		return filter_takes_transmit(filter, &record->transmit);
-	}
-}
-
-bool control_record_hidden(const struct record *record, const struct filter *filter)
-{
-	return record->kind == RECORDS_DROPS && filter_hides(filter, &record->drop.cause);
-}
-
-json_t *control_record_json(const struct record *record)
-{
-	switch (record->kind) {
-	case RECORDS_DROPS:
-		return json_drop_record(&record->drop);
-	case RECORDS_LATENCY:
-		return json_latency_record(&record->journey);
-	default:
-		return json_slots_record(&record->transmit);
-	}
-}
-
-/* ---- the methods that return records ---------------------------------------- */
+#include "daemon/sources/filter.h"
+#include "daemon/sources/ledger_json.h"
 
 /*
  * A walk over the records that were held when it began, in slices.  Records come and go between slices, so a record is
@@ -66,7 +36,7 @@ struct walk {
  */
 static int find(struct walk *walk, size_t i, size_t *at)
 {
-	struct records *records = walk->control->parts.records;
+	struct records *records = walk->control->sources->records;
 	size_t held = records_count(records, walk->kind);
 	uint64_t moved = walk->control->added[walk->kind] - walk->added;
 	uint64_t time_ns = walk->time_ns[i];
@@ -90,7 +60,7 @@ static int read_at(struct walk *walk, size_t i, struct record *record)
 	int r = find(walk, i, &at);
 
 	if (r == 0)
-		r = records_get(walk->control->parts.records, walk->kind, at, record);
+		r = records_get(walk->control->sources->records, walk->kind, at, record);
 	return r;
 }
 
@@ -98,9 +68,9 @@ static void compare(struct walk *walk, size_t i)
 {
 	struct record record;
 
-	if (read_at(walk, i, &record) < 0 || !control_record_taken(&record, &walk->filter))
+	if (read_at(walk, i, &record) < 0 || !filter_takes_record(&walk->filter, &record))
 		return;
-	if (control_record_hidden(&record, &walk->filter)) {
+	if (filter_hides_record(&walk->filter, &record)) {
 		walk->hidden++;
 		return;
 	}
@@ -124,7 +94,7 @@ static int next_row(void *state, json_t **row)
 
 		if (!walk->matches[i] || read_at(walk, i, &record) < 0)
 			continue;
-		*row = control_record_json(&record);
+		*row = json_record(&record);
 		return *row ? 1 : -ENOMEM;
 	}
 	return 0;
@@ -136,9 +106,9 @@ static json_t *ledger_of(const struct walk *walk)
 
 	switch (walk->kind) {
 	case RECORDS_LATENCY:
-		return control_latency_ledger(counters);
+		return ledger_latency_json(counters);
 	case RECORDS_SLOTS:
-		return control_slots_ledger(counters);
+		return ledger_slots_json(counters);
 	default:
 		return NULL;
 	}
@@ -147,7 +117,7 @@ static json_t *ledger_of(const struct walk *walk)
 static json_t *head(void *state)
 {
 	const struct walk *walk = state;
-	struct records *records = walk->control->parts.records;
+	struct records *records = walk->control->sources->records;
 	json_t *hidden = walk->filter.by_class ? json_integer(json_count(walk->hidden)) : NULL;
 
 	return json_pack("{s:I, s:I, s:I, s:o*, s:o*}", "held",
@@ -168,7 +138,7 @@ static void walk_free(void *state)
 
 static struct walk *walk_new(struct control *control, enum record_kind kind)
 {
-	struct records *records = control->parts.records;
+	struct records *records = control->sources->records;
 	size_t count = records_count(records, kind);
 	struct walk *walk = calloc(1, sizeof(*walk));
 
@@ -192,8 +162,8 @@ static struct walk *walk_new(struct control *control, enum record_kind kind)
 static const struct pages_source source = {
 	.member = "records", .head = head, .next = next_row, .free = walk_free};
 
-int control_records_reply(struct control *control, struct call *call, json_t *parameters,
-			  enum record_kind kind)
+static int reply(struct control *control, struct call *call, json_t *parameters,
+		 enum record_kind kind)
 {
 	size_t limit = pages_read_limit(call, parameters, RECORDS_BY_DEFAULT);
 	struct walk *walk;
@@ -207,10 +177,90 @@ int control_records_reply(struct control *control, struct call *call, json_t *pa
 	if (!walk)
 		return -ENOMEM;
 	walk->limit = limit;
-	r = filter_read(&walk->filter, control, call, parameters);
+	r = filter_read(&walk->filter, control->sources, call, parameters);
 	if (r < 0) {
 		walk_free(walk);
 		return r;
 	}
 	return pages_reply(control, call, &source, walk, limit);
+}
+
+/* ---- the methods ------------------------------------------------------------------------- */
+
+static int answer_drops(struct call *call, json_t *parameters, void *userdata)
+{
+	return reply(userdata, call, parameters, RECORDS_DROPS);
+}
+
+int method_get_drop_records(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"reason", PARAMETER_STRING, true},
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},
+		{"faults", PARAMETER_BOOL, true},
+		{"classes", PARAMETER_ARRAY, true},
+		{"filter", PARAMETER_STRING, true},
+		{"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
+		{NULL, 0, 0},
+	};
+	static const struct question question = {.parameters = table,
+						 .past = &past_drop_records,
+						 .parts = READING_BIT(COUNTERS),
+						 .now = answer_drops};
+
+	return question_answer(userdata, call, parameters, &question);
+}
+
+static int answer_latency(struct call *call, json_t *parameters, void *userdata)
+{
+	return reply(userdata, call, parameters, RECORDS_LATENCY);
+}
+
+int method_get_latency_records(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"over_ns", PARAMETER_INT, true},
+		{"segment", PARAMETER_STRING, true},
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},
+		{"filter", PARAMETER_STRING, true},
+		{"slow", PARAMETER_BOOL, true},
+		{"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
+		{NULL, 0, 0},
+	};
+	static const struct question question = {.parameters = table,
+						 .past = &past_latency_records,
+						 .parts = READING_BIT(COUNTERS),
+						 .now = answer_latency};
+
+	return question_answer(userdata, call, parameters, &question);
+}
+
+static int answer_slots(struct call *call, json_t *parameters, void *userdata)
+{
+	return reply(userdata, call, parameters, RECORDS_SLOTS);
+}
+
+int method_get_slots_records(struct call *call, json_t *parameters, void *userdata)
+{
+	static const struct parameter table[] = {
+		{"device", PARAMETER_STRING, true},
+		{"netns", PARAMETER_STRING, true},
+		{"filter", PARAMETER_STRING, true},
+		{"limit", PARAMETER_INT, true},
+		{"max_age_ms", PARAMETER_INT, true},
+		PAST_PARAMETERS,
+		{NULL, 0, 0},
+	};
+	static const struct question question = {.parameters = table,
+						 .past = &past_slots_records,
+						 .parts = READING_BIT(COUNTERS),
+						 .now = answer_slots};
+
+	return question_answer(userdata, call, parameters, &question);
 }

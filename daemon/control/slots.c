@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* GetSlots and GetSlotsRecords. */
+/* GetSlots. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/json.h"
 #include "common/time.h"
-#include "daemon/control/filter.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/pages.h"
-#include "daemon/control/past.h"
-#include "daemon/control/records.h"
+#include "daemon/control/question.h"
 #include "daemon/history/series.h"
 #include "daemon/json/json.h"
 #include "daemon/probe/backend.h"
 #include "daemon/probe/probes.h"
 #include "daemon/rows/device_rows.h"
+#include "daemon/sources/filter.h"
+#include "daemon/sources/ledger_json.h"
 #include "daemon/store/rockets.h"
 
 /* GetSlots returns this many of the newest rockets in the log. */
@@ -70,7 +70,7 @@ static json_t *rockets_log(const struct control *control)
 		[ROCKET_SEEN] = "seen",
 		[ROCKET_UNSEEN] = "unseen",
 	};
-	const struct rockets *rockets = control->parts.rockets;
+	const struct rockets *rockets = control->sources->rockets;
 	json_t *newest = json_array();
 
 	for (size_t i = ROCKETS_IN_REPLY; i-- > 0;) {
@@ -80,8 +80,8 @@ static json_t *rockets_log(const struct control *control)
 		if (rocket)
 			json_array_append_new(newest, json_rocket(rocket, states[state]));
 	}
-	return json_pack("{s:b, s:s*, s:I, s:I, s:o}", "readable", !control->parts.kmsg_reason,
-			 "reason", control->parts.kmsg_reason, "rockets",
+	return json_pack("{s:b, s:s*, s:I, s:I, s:o}", "readable", !control->sources->kmsg_reason,
+			 "reason", control->sources->kmsg_reason, "rockets",
 			 json_count(rockets_total(rockets)), "unseen",
 			 json_count(rockets_unseen(rockets)), "newest", newest);
 }
@@ -99,16 +99,16 @@ static json_t *head(void *state)
 {
 	const struct slots_reply *reply = state;
 	const struct control *control = reply->control;
-	const struct backend *backend = control->parts.backend;
+	const struct backend *backend = control->sources->backend;
 
 	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o}", "time",
 			 json_time(reading_time(reply->reading)), "since",
-			 json_time(control->parts.started_ns), "limit",
-			 json_count(control->parts.slots_limit), "xen",
+			 json_time(control->sources->started_ns), "limit",
+			 json_count(control->sources->slots_limit), "xen",
 			 source(backend, NF_PROBE_XENNET_START_XMIT), "named",
 			 source(backend, NF_PROBE_SLOTS_DEVICES), "matched",
-			 json_count(reply->matched), "ledger",
-			 control_slots_ledger(reply->counters), "log", rockets_log(control));
+			 json_count(reply->matched), "ledger", ledger_slots_json(reply->counters),
+			 "log", rockets_log(control));
 }
 
 static int next_device(void *state, json_t **row)
@@ -153,7 +153,7 @@ static int answer(struct call *call, json_t *parameters, void *userdata)
 	reply->control = control;
 	reply->reading = reading_hold(control_reading(control, SLOTS));
 	reply->counters = reading_hold(control_reading(control, COUNTERS));
-	r = filter_read(&reply->filter, control, call, parameters);
+	r = filter_read(&reply->filter, control->sources, call, parameters);
 	if (r < 0) {
 		slots_reply_free(reply);
 		return r;
@@ -186,8 +186,8 @@ static int work(struct reader *reader, struct past *past)
 	if (r == 0)
 		r = past_put_rows(past, &rows, past_to_json);
 	json_object_del(past->head, "elapsed_ns");
-	if (r == 0 && json_object_set_new(past->head, "limit",
-					  json_integer(past->control->parts.slots_limit)))
+	if (r == 0 &&
+	    json_object_set_new(past->head, "limit", json_integer(past->sources->slots_limit)))
 		r = -ENOMEM;
 	return r;
 }
@@ -208,37 +208,12 @@ int method_get_slots(struct call *call, json_t *parameters, void *userdata)
 		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
+	static const struct question question = {.parameters = table,
+						 .past = &past_devices,
+						 .parts =
+							 READING_BIT(SLOTS) | READING_BIT(COUNTERS),
+						 .now = answer,
+						 .without_backend = true};
 
-	if (call_check_parameters(call, parameters, table) < 0)
-		return -EINVAL;
-	if (past_wanted(parameters))
-		return past_reply(userdata, call, parameters, &past_devices);
-	return control_read(userdata, call, parameters, READING_BIT(SLOTS) | READING_BIT(COUNTERS),
-			    answer);
-}
-
-/* ---- records ------------------------------------------------------------- */
-
-static int answer_records(struct call *call, json_t *parameters, void *userdata)
-{
-	return control_records_reply(userdata, call, parameters, RECORDS_SLOTS);
-}
-
-int method_get_slots_records(struct call *call, json_t *parameters, void *userdata)
-{
-	static const struct parameter table[] = {
-		{"device", PARAMETER_STRING, true},
-		{"netns", PARAMETER_STRING, true},
-		{"filter", PARAMETER_STRING, true},
-		{"limit", PARAMETER_INT, true},
-		{"max_age_ms", PARAMETER_INT, true},
-		PAST_PARAMETERS,
-		{NULL, 0, 0},
-	};
-	static const struct past_method method = {.parameters = table,
-						  .past = &past_slots_records,
-						  .parts = READING_BIT(COUNTERS),
-						  .answer = answer_records};
-
-	return past_or_now(userdata, call, parameters, &method);
+	return question_answer(userdata, call, parameters, &question);
 }

@@ -55,6 +55,11 @@ void fill_foreign(struct fill *f, const char *key, const char *text)
 		fill_put(f, key, json_text(text, strlen(text)));
 }
 
+json_t *json_known(uint32_t number)
+{
+	return number ? json_integer(number) : NULL;
+}
+
 json_t *json_time(uint64_t monotonic_ns)
 {
 	char text[TIME_TEXT_MAX];

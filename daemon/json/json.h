@@ -30,6 +30,7 @@ struct owner;
 struct rocket;
 struct slots_row;
 struct softnet_row;
+struct record;
 struct transmit;
 
 /*
@@ -37,6 +38,9 @@ struct transmit;
  * not valid UTF-8 becomes U+FFFD.
  */
 json_t *json_text(const char *bytes, size_t max);
+
+/* The number, or NULL if it is 0, which means not known; for json_pack() with "o*". */
+json_t *json_known(uint32_t number);
 
 /* A moment of CLOCK_MONOTONIC as a string, RFC 3339 with the offset of the host's clock. */
 json_t *json_time(uint64_t monotonic_ns);
@@ -48,6 +52,8 @@ json_t *json_time(uint64_t monotonic_ns);
 json_t *json_drop_record(const struct drop *drop);
 json_t *json_latency_record(const struct journey *journey);
 json_t *json_slots_record(const struct transmit *transmit);
+/* One of them. */
+json_t *json_record(const struct record *record);
 
 /* Types Napi, Softnet and Slots. */
 json_t *json_napi(const struct napi_row *row);

@@ -286,3 +286,15 @@ int call_check_parameters(struct call *call, json_t *parameters, const struct pa
 	call_invalid_parameter(call, wrong);
 	return -EINVAL;
 }
+
+size_t call_read_count(struct call *call, json_t *parameters, const char *name, size_t otherwise)
+{
+	const json_t *value = json_object_get(parameters, name);
+
+	if (!value)
+		return otherwise;
+	if (json_integer_value(value) >= 1)
+		return (size_t)json_integer_value(value);
+	call_invalid_parameter(call, name);
+	return 0;
+}

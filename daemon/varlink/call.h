@@ -103,4 +103,9 @@ int call_new(struct call **call, struct client *client, const struct message *me
 /* The client has disconnected: notify the owner of the call and free the call. */
 void call_abandon(struct call **call);
 
+/*
+ * The parameter `name`, a count of at least 1; `otherwise` if it is absent; 0 if it is invalid and the call has ended.
+ */
+size_t call_read_count(struct call *call, json_t *parameters, const char *name, size_t otherwise);
+
 #endif

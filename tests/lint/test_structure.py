@@ -2,9 +2,9 @@
 """The tree's own rules: which room may include which, who owns which library, the licence in every
 file.
 
-daemon → {control, export} → {varlink, http, alert, cost, elsewhere, history} → {json, metrics} →
-store → {rows, kernel} → core → common; backends reach only their own room, the records that they
-share with the programs in the kernel, and some leaves.
+daemon → {control, export} → {sources, alert, http} → {varlink, cost, elsewhere, history} →
+{json, metrics} → store → {rows, kernel} → core → common; backends reach only their own room, the
+records that they share with the programs in the kernel, and some leaves.
 """
 
 import pathlib
@@ -23,11 +23,15 @@ MAY_INCLUDE = {
                        "daemon/process/loop.h", "daemon/process/worker.h", "common/",
                        "bpf/records.h"],
     "daemon/http/": ["daemon/process/loop.h", "daemon/process/unix_socket.h", "common/"],
-    "daemon/control/": ["daemon/varlink/", "daemon/alert/", "daemon/cost/",
-                        "daemon/elsewhere/", "daemon/history/", "daemon/json/",
+    "daemon/control/": ["daemon/sources/", "daemon/varlink/", "daemon/alert/", "daemon/cost/",
+                        "daemon/history/", "daemon/json/",
                         "daemon/store/", "daemon/rows/", "daemon/kernel/", "daemon/core/",
                         "daemon/probe/", "daemon/process/loop.h", "common/", "bpf/records.h",
                         "interface.h"],
+    "daemon/sources/": ["daemon/varlink/call.h", "daemon/cost/", "daemon/elsewhere/",
+                        "daemon/history/", "daemon/json/", "daemon/store/", "daemon/rows/",
+                        "daemon/kernel/", "daemon/core/", "daemon/probe/backend.h",
+                        "daemon/probe/probes.h", "common/", "bpf/records.h"],
     "daemon/varlink/": ["daemon/process/loop.h", "daemon/process/unix_socket.h", "common/"],
     "daemon/alert/": ["daemon/json/", "daemon/store/", "daemon/kernel/", "daemon/core/",
                       "daemon/probe/backend.h", "daemon/probe/probes.h", "daemon/process/helper.h",
@@ -85,7 +89,7 @@ OWNERS = {
         r"tests/tools/age\.c",
     r"linux/bpf\.h": r"daemon/probe/bpf/.*|tests/(bench|tools)/.*",
     r"jansson\.h": r"(common/(json|export|rows|varlink)\.[ch]|cli/.*|daemon/post/.*|tests/.*"
-                   r"|daemon/(json|varlink|control|alert|history)/.*)",
+                   r"|daemon/(json|varlink|sources|control|alert|history)/.*)",
     r"traceevent/.*": r"daemon/kernel/symbols\.c|daemon/probe/events/.*|"
                       r"tests/fuzz/fuzz_trace\.c|tests/unit/daemon/probe/events/.*|"
                       r"tests/fuzz/fuzz_subbuffer\.c|daemon/probe/tracefs/backend_tracefs\.c",

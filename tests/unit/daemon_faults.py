@@ -172,11 +172,11 @@ FAULTS = [
           "daemon/core/infer.c", "\tif (is_unproven(out, evidence))\n\t\tout->candidate_count = 0;",
           ""),
     # ---- control ----
-    Fault("a name and a namespace need not be those of one device", "daemon/control/test_filter",
-          "daemon/control/filter.c",
+    Fault("a name and a namespace need not be those of one device", "daemon/sources/test_filter",
+          "daemon/sources/filter.c",
           "\tif (filter->by_netns && !takes_netns(filter, device))\n\t\treturn false;", ""),
-    Fault("what takes as long as the limit exceeds it", "daemon/control/test_filter",
-          "daemon/control/filter.c", "ns <= filter->over_ns", "ns < filter->over_ns"),
+    Fault("what takes as long as the limit exceeds it", "daemon/sources/test_filter",
+          "daemon/sources/filter.c", "ns <= filter->over_ns", "ns < filter->over_ns"),
     # ---- correlator ----
     Fault("only the head needs slots", "daemon/correlator/test_slots",
           "daemon/correlator/slots.c",
