@@ -39,18 +39,36 @@ static bool is(const void *items, size_t number, const void *key)
 	return !strncmp(text, wanted->text, wanted->length) && !text[wanted->length];
 }
 
+static const char *find(const struct texts *texts, const struct wanted *wanted, uint64_t hash)
+{
+	size_t number;
+
+	return map_find(&texts->map, hash, is, texts->text, wanted, &number) ? texts->text[number]
+									     : NULL;
+}
+
+bool texts_replace(const struct texts *texts, const char **text)
+{
+	struct wanted wanted = {*text, *text ? strlen(*text) : 0};
+
+	if (*text)
+		*text = find(texts, &wanted, hash_of(texts, &wanted));
+	return *text || !wanted.text;
+}
+
 const char *texts_keep(struct texts *texts, const char *text, size_t max)
 {
 	struct wanted wanted = {text, text ? strnlen(text, max) : 0};
-	size_t number;
+	const char *kept;
 	uint64_t hash;
 	char *copy;
 
 	if (!text)
 		return NULL;
 	hash = hash_of(texts, &wanted);
-	if (map_find(&texts->map, hash, is, texts->text, &wanted, &number))
-		return texts->text[number];
+	kept = find(texts, &wanted, hash);
+	if (kept)
+		return kept;
 	copy = strndup(text, wanted.length);
 	if (!copy || ARRAY_GROW(texts->text, texts->count, texts->room) < 0 ||
 	    map_add(&texts->map, hash, texts->count) < 0) {

@@ -30,4 +30,7 @@ void texts_clear(struct texts *texts);
  */
 const char *texts_keep(struct texts *texts, const char *text, size_t max);
 
+/* Replace a text by the one that is kept; NULL stays.  False: it is not kept. */
+bool texts_replace(const struct texts *texts, const char **text);
+
 #endif

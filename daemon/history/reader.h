@@ -110,7 +110,7 @@ int reader_period(struct reader *reader, bool records, struct reader_period *per
 
 /*
  * Leave the part of a series' name that its row has: series with equal parts are summed up.  False: the series is not
- * wanted.  `full`: there are READER_ROWS_MAX rows, so the part must be one of few.
+ * wanted.  `full`: there are READER_ROWS_MAX rows, and none of this part, so it must be one of few.
  */
 typedef bool (*reader_project)(struct series_name *name, bool full, void *userdata);
 

@@ -38,6 +38,15 @@ static uint64_t hash_of(const struct reader_rows *rows, const struct series_name
 	return hash_words((uintptr_t)rows, name, sizeof(*name));
 }
 
+static bool has_row(const struct reader_rows *rows, const struct series_name *wanted)
+{
+	struct series_name name = *wanted;
+	size_t number;
+
+	return series_name_find(&name, &rows->texts) &&
+	       map_find(&rows->map, hash_of(rows, &name), is, rows->row, &name, &number);
+}
+
 struct reader_row *reader_rows_find(struct reader_rows *rows, const struct series_name *name)
 {
 	struct series_name kept = *name;
@@ -309,22 +318,37 @@ struct summing {
 	struct reader_rows *rows;
 };
 
-static int place_sum(const uint8_t *bytes, size_t size, size_t *place, void *userdata)
+/* The part of a name that its row has.  1; 0: the series is not wanted; -EBADMSG. */
+static int name_part(const struct summing *summing, const uint8_t *bytes, size_t size, bool full,
+		     struct series_name *name)
 {
-	struct summing *summing = userdata;
-	struct reader_rows *rows = summing->rows;
-	bool full = rows->count >= READER_ROWS_MAX;
-	struct series_name name = {0};
-	struct reader_row *row;
-	int r = series_name_decode(&name, bytes, size);
+	int r;
 
+	*name = (struct series_name){0};
+	r = series_name_decode(name, bytes, size);
 	if (r < 0)
 		return r;
-	if (summing->project && !summing->project(&name, full, summing->userdata))
+	if (summing->project && !summing->project(name, full, summing->userdata))
 		return 0;
 	/* A part that says nothing of namespaces has no doubt. */
-	if (!name.device.netns)
-		name.unsure = 0;
+	if (!name->device.netns)
+		name->unsure = 0;
+	return 1;
+}
+
+static int place_sum(const uint8_t *bytes, size_t size, size_t *place, void *userdata)
+{
+	const struct summing *summing = userdata;
+	struct reader_rows *rows = summing->rows;
+	struct series_name name;
+	struct reader_row *row;
+	int r = name_part(summing, bytes, size, false, &name);
+
+	/* What has a row keeps it. */
+	if (r > 0 && rows->count >= READER_ROWS_MAX && !has_row(rows, &name))
+		r = name_part(summing, bytes, size, true, &name);
+	if (r <= 0)
+		return r;
 	row = reader_rows_find(rows, &name);
 	if (!row)
 		return -ENOMEM;

@@ -116,10 +116,25 @@ int series_name_decode_drops(struct drop_row *row, const uint8_t *bytes, size_t 
 	return r;
 }
 
+#define NAME_TEXTS(name)                                                                           \
+	{                                                                                          \
+		&(name)->device.name, &(name)->device.netns_name, &(name)->segment, &(name)->probe \
+	}
+
 void series_name_keep(struct series_name *name, struct texts *texts)
 {
-	name->device.name = texts_keep(texts, name->device.name, SIZE_MAX);
-	name->device.netns_name = texts_keep(texts, name->device.netns_name, SIZE_MAX);
-	name->segment = texts_keep(texts, name->segment, SIZE_MAX);
-	name->probe = texts_keep(texts, name->probe, SIZE_MAX);
+	const char **const all[] = NAME_TEXTS(name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		*all[i] = texts_keep(texts, *all[i], SIZE_MAX);
+}
+
+bool series_name_find(struct series_name *name, const struct texts *texts)
+{
+	const char **const all[] = NAME_TEXTS(name);
+	bool known = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		known &= texts_replace(texts, all[i]);
+	return known;
 }

@@ -40,5 +40,7 @@ int series_name_decode_drops(struct drop_row *row, const uint8_t *bytes, size_t 
 
 /* Keep the texts of a name, which are borrowed before.  texts->failed: memory ran out. */
 void series_name_keep(struct series_name *name, struct texts *texts);
+/* The same if all of them are kept already; otherwise false, and the name is of no use. */
+bool series_name_find(struct series_name *name, const struct texts *texts);
 
 #endif

@@ -81,18 +81,30 @@ void drop_row_set_owner(struct drop_row *row, const struct owner *owner, struct 
 	key->by_netns = owner->by_netns;
 }
 
+#define KEY_TEXTS(key)                                                                             \
+	{                                                                                          \
+		&(key)->reason, &(key)->kernel_reason, &(key)->subsystem, &(key)->candidates,      \
+			&(key)->location, &(key)->function, &(key)->device.name,                   \
+			&(key)->device.netns_name, &(key)->protocol, &(key)->flow, &(key)->cgroup, \
+			&(key)->unit, &(key)->container, &(key)->pod                               \
+	}
+
 void drop_key_keep(struct drop_key *key, struct texts *texts)
 {
-	const char **const all[] = {&key->reason,      &key->kernel_reason,
-				    &key->subsystem,   &key->candidates,
-				    &key->location,    &key->function,
-				    &key->device.name, &key->device.netns_name,
-				    &key->protocol,    &key->flow,
-				    &key->cgroup,      &key->unit,
-				    &key->container,   &key->pod};
+	const char **const all[] = KEY_TEXTS(key);
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		*all[i] = texts_keep(texts, *all[i], SIZE_MAX);
+}
+
+bool drop_key_find(struct drop_key *key, const struct texts *texts)
+{
+	const char **const all[] = KEY_TEXTS(key);
+	bool known = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		known &= texts_replace(texts, all[i]);
+	return known;
 }
 
 void drop_key_project(struct drop_key *key, unsigned int fields)

@@ -85,6 +85,8 @@ void drop_row_set_owner(struct drop_row *row, const struct owner *owner, struct 
 
 /* Keep the texts of a key, which are borrowed before.  texts->failed: memory ran out. */
 void drop_key_keep(struct drop_key *key, struct texts *texts);
+/* The same if all of them are kept already; otherwise false, and the key is of no use. */
+bool drop_key_find(struct drop_key *key, const struct texts *texts);
 
 /* Leave only these fields, the class, and what is not of a field. */
 void drop_key_project(struct drop_key *key, unsigned int fields);

@@ -87,13 +87,18 @@ static bool is(const void *items, size_t number, const void *key)
 	return !memcmp(&rows[number].key, key, sizeof(struct drop_key));
 }
 
+/* Strangers choose parts of the key: they do not know where the rows are kept. */
+static uint64_t hash_of(const struct drop_rows *rows, const struct drop_key *key)
+{
+	_Static_assert(sizeof(*key) % sizeof(uint64_t) == 0, "a key is words");
+	return hash_words((uintptr_t)rows, key, sizeof(*key));
+}
+
 /* The number of the row of a key.  0: there was one; 1: it is new and has no numbers; -ENOMEM. */
 static int find_row(struct drop_rows *rows, const struct drop_row *like, size_t *number)
 {
-	/* Strangers choose parts of the key: they do not know where the rows are kept. */
-	uint64_t hash = hash_words((uintptr_t)rows, &like->key, sizeof(like->key));
+	uint64_t hash = hash_of(rows, &like->key);
 
-	_Static_assert(sizeof(like->key) % sizeof(uint64_t) == 0, "a key is words");
 	if (map_find(&rows->map, hash, is, rows->row, &like->key, number))
 		return 0;
 	if (ARRAY_GROW(rows->row, rows->count, rows->room) < 0 ||
@@ -155,6 +160,28 @@ static int join_equal(struct drop_rows *rows)
 
 /* ---- placing ------------------------------------------------------------------------ */
 
+static bool has_row(const struct drop_rows *rows, const struct drop_key *wanted)
+{
+	struct drop_key key = *wanted;
+	size_t number;
+
+	if (rows->texts && !drop_key_find(&key, rows->texts))
+		return false;
+	return map_find(&rows->map, hash_of(rows, &key), is, rows->row, &key, &number);
+}
+
+/* There are enough rows: what is left of one more is like that of others. */
+static void fold(struct drop_row *row)
+{
+	if (row->key.flow) {
+		row->key.flow = others;
+		return;
+	}
+	drop_key_project(&row->key, DROP_REASON | DROP_LOCATION);
+	row->evidence = 0;
+	row->lost = row->key.lost = DROP_GONE;
+}
+
 /* The row that the cause's drops count for. */
 static int place_in_row(struct drop_rows *rows, const struct drop_row *cause, uint32_t *place)
 {
@@ -164,8 +191,8 @@ static int place_in_row(struct drop_rows *rows, const struct drop_row *cause, ui
 
 	row.key.lost = row.lost & rows->by.lost;
 	drop_key_project(&row.key, drop_row_fields(cause, rows->by.fields));
-	if (rows->most && rows->count >= rows->most && row.key.flow)
-		row.key.flow = others;
+	if (rows->most && rows->count >= rows->most && !has_row(rows, &row.key))
+		fold(&row);
 	if (rows->texts)
 		drop_key_keep(&row.key, rows->texts);
 	if (rows->texts && rows->texts->failed)
@@ -174,7 +201,7 @@ static int place_in_row(struct drop_rows *rows, const struct drop_row *cause, ui
 	if (r < 0)
 		return r;
 	if (r == 0)
-		join(&rows->row[number], cause);
+		join(&rows->row[number], &row);
 	*place = (uint32_t)number;
 	return 0;
 }

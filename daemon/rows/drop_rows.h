@@ -45,7 +45,11 @@ struct drop_rows {
 	struct texts *
 		texts; /* keep the texts of rows here; NULL: the source keeps those of all its causes */
 	unsigned int classes; /* VERDICT_CLASS_BIT() of those that are shown */
-	size_t most; /* rows with a flow; those behind are one row of each class; 0: no limit */
+	/*
+	 * Rows; what has none then counts in a row of others: of flows one for each class, otherwise one for each reason
+	 * and location, which is DROP_GONE.  0: no limit.
+	 */
+	size_t most;
 	uint8_t first_mark,
 		new_mark; /* marks from the first on come before others, the largest first */
 	int64_t new_after_ns; /* a cause that the baseline has not seen is new if it dropped later; INT64_MAX: never */

@@ -35,14 +35,15 @@ int drop_list_read(struct drop_list *list, struct call *call, json_t *parameters
 {
 	if (read_grouping(list, call, parameters) < 0)
 		return -EINVAL;
-	list->rows.most = FLOWS_MAX;
 	list->rows.first_mark = BASELINE_GROWN;
 	list->rows.new_mark = BASELINE_NEW;
 	list->rows.new_after_ns = INT64_MAX;
 	list->by_flow = list->rows.by.fields & DROP_FLOW;
 	/* A scan has more flows than rows: only the texts of rows are kept. */
-	if (list->by_flow)
+	if (list->by_flow) {
 		list->rows.texts = &list->texts;
+		list->rows.most = FLOWS_MAX;
+	}
 	list->by_place =
 		json_object_get(parameters, "device") || json_object_get(parameters, "netns");
 	if (filter_read_classes(call, parameters, &list->rows.classes) < 0)

@@ -44,14 +44,6 @@ static bool is_reason(const struct filter *filter, const struct drop_row *row)
 					       row->key.reason_number);
 }
 
-/* What is left of a row when there are too many: it counts as one whose key is not known. */
-static void reduce(struct drop_row *row)
-{
-	drop_key_project(&row->key, DROP_REASON | DROP_LOCATION);
-	row->evidence = 0;
-	row->lost = DROP_COARSE;
-}
-
 /* The place of a series. */
 static int find_place(struct drops_question *question, struct drop_row *row,
 		      struct drop_place *place)
@@ -67,8 +59,6 @@ static int find_place(struct drops_question *question, struct drop_row *row,
 	folded = has_lost_place(question->past, row);
 	if (!folded && where == PAST_ELSEWHERE)
 		return 0;
-	if (list->rows.by.fields == DROP_FIELDS && list->rows.count >= READER_ROWS_MAX)
-		reduce(row);
 	return drop_list_place(list, row, folded || where == PAST_EARLIER, place);
 }
 
@@ -85,6 +75,7 @@ static int prepare(struct past *past)
 		return -EINVAL;
 	/* Of a week of pods that came and went, only the texts of the rows are kept. */
 	question->list.rows.texts = &question->list.texts;
+	question->list.rows.most = READER_ROWS_MAX;
 	past->records = question->list.by_flow;
 	if (!past->records) {
 		view = drop_marks_of_period(past->sources, past->until_us);
@@ -204,6 +195,7 @@ int past_read_drops(struct reader *reader, struct past *past)
 	int r;
 
 	all.list.rows.texts = &all.list.texts;
+	all.list.rows.most = READER_ROWS_MAX;
 	r = answer(reader, &all);
 	question_clear(&all);
 	return r;

@@ -460,6 +460,49 @@ TEST(test_incident)
 	json_decref(incidents);
 }
 
+/* ---- more rows than an answer has ----------------------------------------------------------- */
+
+#define NAMESPACES (READER_ROWS_MAX + 8)
+#define MANY 9000
+
+static bool by_netns(struct series_name *name, bool full, void *userdata)
+{
+	(void)userdata;
+	name->device = (struct device){.netns = full ? 0 : 1 + name->device.netns % NAMESPACES};
+	name->other = full;
+	return true;
+}
+
+/* What has a row keeps it, whatever comes after there are enough rows. */
+TEST(test_more_rows_than_an_answer_has)
+{
+	struct archive *archive = open_archive(&week);
+	struct batch *batch = new_batch(START, START + 10);
+	OWN_READER struct reader *reader = NULL;
+	OWN_READER_ROWS struct reader_rows rows = {0};
+	uint64_t packets[3] = {0};
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		const struct series_name name = {.device = {.name = "d", .netns = i}};
+		OWN_SERIES struct series *series = series_new(HISTORY_TRAFFIC, &name);
+		const uint64_t value[COUNTED_VALUES] = {[COUNTED_FIRST] = 1};
+
+		assert_int_equal(batch_add(batch, series, value), 0);
+	}
+	write_batch(archive, batch);
+	archive_free(&archive);
+	reader = open_reader(START, START + 10);
+	assert_int_equal(reader_sums(reader, HISTORY_TRAFFIC, by_netns, NULL, &rows), 0);
+	assert_int_equal(rows.count, READER_ROWS_MAX + 1);
+	for (size_t i = 0; i < rows.count; i++)
+		packets[rows.row[i].name.other ? 2 : rows.row[i].value[COUNTED_FIRST] - 1] +=
+			rows.row[i].value[COUNTED_FIRST];
+	/* Those of namespaces with one device, with two, and of all others. */
+	assert_int_equal(packets[0], READER_ROWS_MAX - (MANY - NAMESPACES));
+	assert_int_equal(packets[1], 2 * (MANY - NAMESPACES));
+	assert_int_equal(packets[2], NAMESPACES - READER_ROWS_MAX);
+}
+
 /* ---- files that are not as they should be ------------------------------------------------------ */
 
 static void run_sql(const char *sql)

@@ -284,11 +284,41 @@ TEST(test_flows_behind_the_limit)
 
 		add(&rows, row, 1 + i, 0);
 	}
+	/* A flow that has a row keeps it. */
+	add(&rows, (struct drop_row){.key = {.flow = flows[0], .class = KNOWLEDGE_POLICY}}, 100, 0);
 	assert_int_equal(drop_rows_finish(&rows), 0);
 	assert_int_equal(rows.count, 3);
-	assert_string_equal(rows.row[0].key.flow, "(others)");
-	assert_int_equal(rows.row[0].packets, 3 + 4);
-	assert_int_equal(rows.sum.packets, 10);
+	assert_string_equal(rows.row[0].key.flow, "a");
+	assert_int_equal(rows.row[0].packets, 101);
+	assert_string_equal(rows.row[1].key.flow, "(others)");
+	assert_int_equal(rows.row[1].packets, 3 + 4);
+	assert_int_equal(rows.sum.packets, 110);
+}
+
+/* Of 100,000 namespaces that came and went, most are one row; texts are kept for rows only. */
+TEST(test_more_than_most)
+{
+	OWN_TEXTS struct texts texts = {0};
+	OWN_DROP_ROWS struct drop_rows rows = of_all("netns");
+
+	rows.texts = &texts;
+	rows.most = 10;
+	for (uint32_t i = 0; i < 100000; i++) {
+		struct drop_row row = cause(no_socket, KNOWLEDGE_BENIGN, eth0);
+		char name[16];
+
+		snprintf(name, sizeof(name), "ns%u", i);
+		row.key.device.netns = 1 + i;
+		row.key.device.netns_name = name;
+		add(&rows, row, 1, 0);
+	}
+	assert_int_equal(drop_rows_finish(&rows), 0);
+	assert_int_equal(rows.count, 11);
+	assert_int_equal(rows.row[0].packets, 100000 - 10);
+	assert_int_equal(rows.row[0].lost, DROP_GONE);
+	assert_null(rows.row[0].key.device.netns_name);
+	assert_int_equal(rows.sum.packets, 100000);
+	assert_int_equal(texts.count, 10);
 }
 
 /* Of causes whose texts are borrowed, only those of rows are kept, however many causes there are. */
