@@ -884,6 +884,7 @@ struct nf_record {
 /* The first bytes of a packet, and metadata of its skb. */
 #define NF_L2_MAX 24
 #define NF_NET_MAX 128
+/* These numbers are also part of the format of the history's file. */
 #define NF_BYTES_VLAN 0x1    /* vlan_proto and vlan_tci are valid: the skb's metadata has a tag */
 #define NF_BYTES_UNKNOWN 0x2 /* len is not known: of trace events, see daemon/correlator */
 struct nf_bytes {
@@ -987,6 +988,7 @@ struct nf_journey_record {
 #define NF_FRAGS_MAX 45		/* the maximum of CONFIG_MAX_SKB_FRAGS */
 #define NF_SLOTS_WIRE_MAX 65535 /* bytes, XEN_NETIF_MAX_TX_SIZE: the driver drops a longer skb */
 
+/* The numbers are also part of the format of the history's file. */
 enum nf_slots_outcome {
 	NF_SLOTS_SENT,	     /* the driver took it as it was */
 	NF_SLOTS_LINEARIZED, /* the driver linearized it first */

@@ -30,7 +30,7 @@ enum drop_field {
 	DROP_FIELDS = (1 << 7) - 1, /* of a cause: all but the flow */
 };
 
-/* Why a key lacks fields. */
+/* Why a key lacks fields.  The numbers are also part of the format of the history's file. */
 enum drop_lost {
 	DROP_COARSE = 1 << 0,  /* its namespace had too many keys */
 	DROP_GONE = 1 << 1,    /* it was folded: only reason, location and evidence are left */

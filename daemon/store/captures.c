@@ -162,33 +162,32 @@ void captures_release(struct captures *captures, struct captured *captured)
 
 /* ---- lookups ------------------------------------------------------------- */
 
-/* If memory runs out, the owner stays unknown, as after a lookup that found nothing. */
-static void set_owner(struct captured *captured, const char *path)
+/* Copy a text behind the others; NULL: there is none. */
+static const char *put_text(char **at, const char *text)
 {
-	char unit[OWNER_NAME_MAX] = "", container[OWNER_NAME_MAX] = "";
-	char pod[OWNER_POD_MAX] = "";
-	struct owner owner = {0};
-	char *at;
+	char *copy = *at;
 
-	owner_unit(path, unit);
-	owner_container(path, container);
-	owner_pod(path, pod);
-	at = malloc(strlen(path) + strlen(unit) + strlen(container) + strlen(pod) + 4);
+	if (text)
+		*at = stpcpy(copy, text) + 1;
+	return text ? copy : NULL;
+}
+
+/* If memory runs out, the owner stays unknown, as after a lookup that found nothing. */
+static void set_owner(struct captured *captured, const char *path, bool by_netns)
+{
+	struct owner_names names;
+	struct owner owner;
+	char *at = malloc(strlen(path) + 1 + sizeof(names));
+
 	if (!at)
 		return;
 	captured->text = at;
-	owner.cgroup = at;
-	at = stpcpy(at, path) + 1;
-	if (unit[0])
-		owner.unit = at;
-	at = stpcpy(at, unit) + 1;
-	if (container[0])
-		owner.container = at;
-	at = stpcpy(at, container) + 1;
-	if (pod[0])
-		owner.pod = at;
-	strcpy(at, pod);
-	captured->owner = owner;
+	owner_of_cgroup(&owner, path, by_netns, &names);
+	captured->owner = (struct owner){.cgroup = put_text(&at, owner.cgroup),
+					 .unit = put_text(&at, owner.unit),
+					 .container = put_text(&at, owner.container),
+					 .pod = put_text(&at, owner.pod),
+					 .by_netns = by_netns};
 }
 
 /*
@@ -232,7 +231,7 @@ static void look_up_owner(struct captures *captures, struct captured *captured)
 
 	if (captures->attribution &&
 	    attribution_cgroup(captures->attribution, captured->number, path))
-		set_owner(captured, path);
+		set_owner(captured, path, false);
 }
 
 /* The answer needs a walk over all processes, so it comes late. */
@@ -245,10 +244,8 @@ static void look_up_netns_owner(struct captures *captures, struct captured *capt
 		return;
 	r = attribution_netns_owner(captures->attribution, (uint32_t)captured->number,
 				    captured->inode, path);
-	if (r == 0) {
-		set_owner(captured, path);
-		captured->owner.by_netns = true;
-	}
+	if (r == 0)
+		set_owner(captured, path, true);
 	if (r == -EAGAIN) {
 		captured->settled = false;
 		captured->begun_ns = captured->looked_up_ns;

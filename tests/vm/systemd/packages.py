@@ -16,7 +16,7 @@ FILES = service.RESULT / "files.json"
 SETTINGS = """[history]
 interval = 1s
 records = 1024
-[drops]
+[records]
 rate = 1000000
 """
 

@@ -28,7 +28,7 @@ COLLECTOR = pathlib.Path("/var/lib/prometheus/node-exporter")
 TEXTFILE = COLLECTOR / "netflowd.prom"
 JSON_FILE = pathlib.Path("/var/log/netflowd/export.ndjson")
 RULES = pathlib.Path("/etc/netflowd/alerts.d")
-FILES = (f"[metrics]\ntextfile = {TEXTFILE}\ninterval = 1s\n"
+FILES = (f"[metrics]\ntextfile = {TEXTFILE}\n"
          f"[export]\njson_file = {JSON_FILE}\ninterval = 1s\n")
 RULE = "[alert post]\ncondition = drop_rate\nwindow = 2s\nover = 20/s\n"
 # A system call that the unit's filter refuses then kills the daemon instead.
