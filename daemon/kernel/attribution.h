@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names for numbers: of network namespaces and of cgroups.  core/owner.h finds the unit, container and pod in a cgroup's
- * path.
+ * Names for numbers: of network namespaces and of cgroups.  core/owner.h finds the unit, container and pod in the path
+ * of a cgroup.
  *
  * The look-ups serve the code that shows records.  They use only the kernel's own file systems (nsfs, cgroup2, procfs)
  * and the directory of `ip netns`, and never wait for a network.  A call takes about a millisecond at most, and a

@@ -46,8 +46,8 @@ struct drop_rows {
 		texts; /* keep the texts of rows here; NULL: the source keeps those of all its causes */
 	unsigned int classes; /* VERDICT_CLASS_BIT() of those that are shown */
 	/*
-	 * Rows; what has none then counts in a row of others: of flows one for each class, otherwise one for each reason
-	 * and location, which is DROP_GONE.  0: no limit.
+	 * Rows; what has none then counts in a row of others: of flows one for each class, otherwise one for each
+	 * reason and location, which is DROP_GONE.  0: no limit.
 	 */
 	size_t most;
 	uint8_t first_mark,

@@ -90,7 +90,7 @@ def rule():
 def exports(listen):
     """Settings for metrics, files and posts, which the daemon reads when it starts again."""
     with alertmanager() as (url, posts):
-        text = f"[alertmanager]\nurl = {url}\nrepeat = 1s\n"
+        text = f"[alertmanager]\nurl = {url}\n"
         with rule(), settings(FILES + text), settings(f"[metrics]\nlisten = {listen}\n",
                                                       "98-listen.conf"):
             yield posts
