@@ -206,10 +206,9 @@ int method_get_drop_records(struct call *call, json_t *parameters, void *userdat
 		PAST_PARAMETERS,
 		{NULL, 0, 0},
 	};
-	static const struct question question = {.parameters = table,
-						 .past = &past_drop_records,
-						 .parts = READING_BIT(COUNTERS),
-						 .now = answer_drops};
+	/* Only the other kinds reply with a ledger. */
+	static const struct question question = {
+		.parameters = table, .past = &past_drop_records, .now = answer_drops};
 
 	return question_answer(userdata, call, parameters, &question);
 }
