@@ -37,6 +37,7 @@
 /* Clients for each HTTP connection, which takes 16 KiB. */
 #define CLIENTS_PER_CONNECTION 8
 #define CONNECTION_MOST_NS (10 * TIME_NS_PER_SECOND)
+#define CONNECTION_LEAST_NS (TIME_NS_PER_SECOND / 10)
 /* Causes of drops for each device that has series of its own. */
 #define CAUSES_PER_DEVICE 5
 #define SERIES_IDLE_NS (3600 * TIME_NS_PER_SECOND)
@@ -412,6 +413,8 @@ static void settle(struct config *config)
 	config->alertmanager.timeout_ns = lesser(POST_MOST_NS, config->alertmanager.repeat_ns);
 	exporter->connections = share(config->control.clients, CLIENTS_PER_CONNECTION);
 	exporter->timeout_ns = idle_ns ? lesser(CONNECTION_MOST_NS, idle_ns) : CONNECTION_MOST_NS;
+	if (exporter->timeout_ns < CONNECTION_LEAST_NS)
+		exporter->timeout_ns = CONNECTION_LEAST_NS;
 	exporter->limits.devices = share(exporter->limits.drop_series, CAUSES_PER_DEVICE);
 	exporter->limits.idle_ns = SERIES_IDLE_NS;
 	exporter->interval_ns = share(config->lines.interval_ns, TEXTFILES_PER_LINE);

@@ -253,13 +253,17 @@ static int set(struct configuration *configuration, const char *assignment, char
 	return r;
 }
 
-static void place_pause_file(struct config *values, const struct configuration_arguments *arguments)
+static int place_pause_file(struct config *values, const struct configuration_arguments *arguments,
+			    char *error)
 {
 	const char *file = arguments->files ? arguments->file[0] : CONFIGURATION_FILE;
 	const char *slash = strrchr(file, '/');
+	int length =
+		snprintf(values->pause_file, sizeof(values->pause_file), "%.*s" CONFIGURATION_PAUSE,
+			 slash ? (int)(slash + 1 - file) : 0, file);
 
-	snprintf(values->pause_file, sizeof(values->pause_file), "%.*s" CONFIGURATION_PAUSE,
-		 slash ? (int)(slash + 1 - file) : 0, file);
+	return (size_t)length < sizeof(values->pause_file) ? 0
+							   : cannot_read(file, ENAMETOOLONG, error);
 }
 
 int configuration_read(struct configuration **configuration,
@@ -275,8 +279,9 @@ int configuration_read(struct configuration **configuration,
 	if (!new->source)
 		return -ENOMEM;
 	config_init(&new->values);
-	place_pause_file(&new->values, arguments);
-	r = read_files(new, arguments, error);
+	r = place_pause_file(&new->values, arguments, error);
+	if (r == 0)
+		r = read_files(new, arguments, error);
 	for (size_t i = 0; r == 0 && i < arguments->sets; i++)
 		r = set(new, arguments->set[i], error);
 	if (r < 0)

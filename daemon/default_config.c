@@ -24,8 +24,7 @@ static const char opening[] =
 	"# A duration has a unit, ns, us, ms, s, min, h or d, as in 1.5s or 1h30m; a size can have one, as in\n"
 	"# 64MiB.  See netflowd.conf(5).\n";
 
-static const char experts[] =
-	"\n# ---- for experts: the defaults fit all hosts that we know ----\n";
+static const char experts[] = "\n# ---- for experts: hardly any host needs other values ----\n";
 
 static void print_comment(FILE *to, const char *text)
 {

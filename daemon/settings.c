@@ -52,7 +52,7 @@ const struct setting setting_table[] = {
 	{"records.rate", SETTING_NUMBER, AT(backend.drop_rate), 1, 1000000, "20",
 	 "records per second",
 	 "drop records per second for each " COMBINATION
-	 ", and five times as many in a burst; five times as many latency records and as many slots records for each CPU, slots from the next start on",
+	 ", five times as many in a burst; a CPU gets five times as many latency records, and as many slots records, whose number changes with a restart only",
 	 NULL, LIVE},
 
 	{"slots.devices", SETTING_DEVICES, AT(backend.slots), 0, BACKEND_SLOTS_NAMES, "",
@@ -61,10 +61,10 @@ const struct setting setting_table[] = {
 	 NULL, RESTART},
 
 	{"control.clients", SETTING_NUMBER, AT(control.clients), 1, 10000, "128", "clients",
-	 "clients that netflowd serves at once, and eight for each HTTP connection for metrics; one user other than root gets a quarter of the places, at least one; when no place is free, a quiet client of the user with the most makes room for a user with fewer",
+	 "clients that netflowd serves at once, and an eighth as many HTTP connections for metrics, these from the next start on; one user other than root gets a quarter of the places, at least one; when no place is free, a quiet client of the user with the most makes room for a user with fewer",
 	 NULL, LIVE},
 	{"control.idle", SETTING_DURATION, AT(control.idle_ns), 0, DURATION_MAX, "30s", "",
-	 "time after which netflowd disconnects a client that has no running call, or that reads none of its waiting replies; an HTTP connection for metrics ends after this or 10 s, answered or not; 0: never",
+	 "time after which netflowd disconnects a client that has no running call, or that reads none of its waiting replies; an HTTP connection for metrics ends after this time, at most 10 s, answered or not; 0: no limit for clients",
 	 NULL, LIVE},
 
 	{"alerts.interval", SETTING_DURATION, AT(alert_interval_ns), 100000000,
@@ -143,7 +143,7 @@ const struct setting setting_table[] = {
 	 "devices that the backend tracefs does not follow, names or patterns: veth* docker0; their drops count; no effect with the backend bpf",
 	 NULL, RESTART},
 
-	/* ---- for experts: the defaults fit all hosts that we know ---- */
+	/* ---- for experts: hardly any host needs other values ---- */
 
 	{"inflight.entries", SETTING_POWER_OF_TWO, AT(backend.inflight_entries), 4, 1 << 24,
 	 "65536", "skbs", "skbs that can be in flight at once; 64 bytes each", NULL,

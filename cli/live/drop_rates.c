@@ -41,16 +41,15 @@ static int add_row(struct drop_rates *rates, const json_t *row)
 											 : 0;
 }
 
-static void compare(struct drop_rates *rates, const struct drop_rates *before, double seconds)
+/* Behind the last row of a reply, others have been counted for long. */
+static double rate_since(const struct drop_rates *before, const struct drop_rate *drop,
+			 double seconds)
 {
-	for (size_t i = 0; i < rates->count; i++) {
-		struct drop_rate *drop = &rates->at[i];
-		const struct drop_rate *old = find(before, drop->cause);
+	const struct drop_rate *old = find(before, drop->cause);
 
-		drop->per_second =
-			before ? rate_between(old ? old->packets : 0, drop->packets, seconds)
-			       : RATE_UNKNOWN;
-	}
+	if (!before || (!old && !before->whole))
+		return RATE_UNKNOWN;
+	return rate_between(old ? old->packets : 0, drop->packets, seconds);
 }
 
 static int by_rate(const void *one, const void *other)
@@ -79,7 +78,9 @@ int drop_rates_read(struct drop_rates *rates, const json_t *reply, const struct 
 		if (r)
 			return r;
 	}
-	compare(rates, before, seconds);
+	rates->whole = rates->count >= field_count_or(reply, "matched", 0);
+	for (i = 0; i < rates->count; i++)
+		rates->at[i].per_second = rate_since(before, &rates->at[i], seconds);
 	if (rates->count)
 		qsort(rates->at, rates->count, sizeof(*rates->at), by_rate);
 	return 0;

@@ -3,6 +3,7 @@
 #ifndef CLI_LIVE_DROP_RATES_H
 #define CLI_LIVE_DROP_RATES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,13 +20,14 @@ struct drop_rate {
 	const char *class; /* static */
 	size_t rank;	   /* of its class, see drop_lines_rank() */
 	uint64_t packets;  /* since the daemon started */
-	double per_second; /* since the earlier reply; RATE_UNKNOWN without one */
+	double per_second; /* since the earlier reply; RATE_UNKNOWN if that does not have it */
 };
 
 /* Faults first; then by rate and by packets, the highest first. */
 struct drop_rates {
 	struct drop_rate *at;
 	size_t count, room;
+	bool whole; /* the reply had all rows; otherwise a cause that is not here is no new one */
 };
 
 /*

@@ -35,18 +35,30 @@ const struct pause_state *pause_state(const struct pause *pause)
 
 /* ---- what is in force ------------------------------------------------------ */
 
+#define REMEDY_MAX (PAUSE_PATH_MAX + 64)
+
+/* What ends all that pauses. */
+static void describe_remedy(const struct pause_state *state, char text[static REMEDY_MAX])
+{
+	if (!state->source[PAUSE_BY_FILE].level)
+		snprintf(text, REMEDY_MAX, "`netflowctl resume` ends it");
+	else
+		snprintf(text, REMEDY_MAX, "remove %s%s", state->file,
+			 state->source[PAUSE_BY_COMMAND].level ? ", and run `netflowctl resume`"
+							       : "");
+}
+
 static void describe(struct pause_state *state)
 {
-	char since[TIME_TEXT_MAX], until[TIME_TEXT_MAX], remedy[PAUSE_PATH_MAX + 64];
+	char since[TIME_TEXT_MAX], until[TIME_TEXT_MAX], remedy[REMEDY_MAX];
 
 	time_format_realtime(state->since_ns, since);
 	if (state->until_ns)
 		time_format_realtime(state->until_ns, until);
-	snprintf(remedy, sizeof(remedy), "remove %s, and run `netflowctl resume`", state->file);
+	describe_remedy(state, remedy);
 	/* Seconds are enough for a text. */
 	snprintf(state->text, sizeof(state->text), "paused since %.19s%s%.19s; %s", since,
-		 state->until_ns ? ", until " : "", state->until_ns ? until : "",
-		 state->source[PAUSE_BY_FILE].level ? remedy : "`netflowctl resume` ends it");
+		 state->until_ns ? ", until " : "", state->until_ns ? until : "", remedy);
 }
 
 /* The sum of the sources. */

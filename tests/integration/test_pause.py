@@ -208,9 +208,13 @@ def test_the_file(serve, tmp_path):
     becomes("stages")
     file.write_text("all\n")
     becomes("all")
+    reasons = [entry.get("reason", "") for entry in daemon.status()["coverage"]]
+    assert any(f"; remove {file};" in reason for reason in reasons), reasons
     # The more restrictive one counts.
     daemon.call("Pause")
     paused = daemon.status()["paused"]
+    assert any(f"remove {file}, and run `netflowctl resume`" in entry.get("reason", "")
+               for entry in daemon.status()["coverage"])
     assert paused["level"] == "all" and {s["by"] for s in paused["sources"]} == {"command", "file"}
     assert "to end it, remove the file" in daemon.netflowctl("resume").stdout
     file.write_text("nonsense\n")

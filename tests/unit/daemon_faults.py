@@ -164,6 +164,8 @@ FAULTS = [
           "r = question->sink->add(place, weight, bytes, size, question->sink->userdata);\n"
           "\treturn leave_out_damaged(question, r);",
           "return question->sink->add(place, weight, bytes, size, question->sink->userdata);"),
+    Fault("a cause behind the last row is new", "cli/live/test_reading", "cli/live/drop_rates.c",
+          " || (!old && !before->whole)", ""),
     Fault("a damaged history covers all",
           "cli/ask/test_covered", "cli/ask/covered.c",
           "is_recorded(period) && !is_damaged(period)", "is_recorded(period)"),

@@ -448,4 +448,7 @@ TEST(test_what_follows)
 	assert_int_equal(config.alertmanager.timeout_ns, 6 * TIME_NS_PER_SECOND);
 	assert_int_equal(config_set(&config, "control.idle=0s", &which, error), 0);
 	assert_int_equal(config.exporter.timeout_ns, 10 * TIME_NS_PER_SECOND);
+	/* A scrape needs some time. */
+	assert_int_equal(config_set(&config, "control.idle=1ns", &which, error), 0);
+	assert_int_equal(config.exporter.timeout_ns, TIME_NS_PER_SECOND / 10);
 }

@@ -122,6 +122,25 @@ TEST(test_later_sources_win)
 	check_printed(configuration, "default", "idle = 10");
 }
 
+/* The file that pauses netflowd is beside the first one. */
+TEST(test_pause_file)
+{
+	OWN_CONFIGURATION struct configuration *configuration = NULL;
+	char wanted[PATH_MAX], deep[400];
+	const char *const files[] = {deep};
+	const struct configuration_arguments arguments = {.file = files, .files = 1};
+
+	put("main.conf", "");
+	assert_int_equal(read_all(&configuration, NULL, 0), 0);
+	snprintf(wanted, sizeof(wanted), "%.*s/pause", (int)(strrchr(main_file, '/') - main_file),
+		 main_file);
+	assert_string_equal(configuration_values(configuration)->pause_file, wanted);
+	memset(deep, 'd', sizeof(deep));
+	strcpy(deep + sizeof(deep) - 8, "/a.conf");
+	configuration_free(&configuration);
+	assert_int_equal(configuration_read(&configuration, &arguments, error), -ENAMETOOLONG);
+}
+
 /* What --print-config prints is a file with the same settings. */
 TEST(test_printed_is_read)
 {

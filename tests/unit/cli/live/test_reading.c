@@ -232,6 +232,26 @@ TEST(test_drops)
 	assert_string_equal(now->drops.at[2].reason, "77");
 }
 
+/* A cause that an earlier reply had no row for may have been counted for a month. */
+TEST(test_drops_behind_the_last_row)
+{
+	static const char part[] =
+		"{\"matched\":101,\"rows\":[{\"cause\":\"f\",\"location\":\"f+0x1\",\"packets\":10}]}";
+	const struct reading_scope plain = {};
+	struct answers first = early, second = late;
+	OWN_READING struct live_reading *before = NULL;
+	OWN_READING struct live_reading *now = NULL;
+
+	first.drops = part;
+	assert_int_equal(reading_new(&before, NULL, answer, &first, &plain), 0);
+	before->drops_ns -= 2000000000;
+	assert_int_equal(reading_new(&now, before, answer, &second, &plain), 0);
+	assert_string_equal(now->drops.at[0].cause, "f");
+	assert_about(now->drops.at[0].per_second, 2.5);
+	assert_true(now->drops.at[1].per_second < 0);
+	assert_true(now->drops.at[2].per_second < 0);
+}
+
 TEST(test_latency)
 {
 	OWN_READING struct live_reading *before = NULL;
