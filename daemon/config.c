@@ -23,6 +23,8 @@
 
 /* Latency records of one CPU for each drop record of one cause. */
 #define JOURNEYS_PER_DROP 5
+/* See bpf/throttle.h. */
+#define RATE_MOST 1000000
 /* Seconds of the rate of records that can come at once. */
 #define DROPS_AT_ONCE 5
 #define JOURNEYS_AT_ONCE 2
@@ -406,7 +408,7 @@ static void settle(struct config *config)
 	struct exporter_settings *exporter = &config->exporter;
 	uint64_t idle_ns = config->control.idle_ns;
 
-	backend->journey_rate = JOURNEYS_PER_DROP * backend->drop_rate;
+	backend->journey_rate = lesser(JOURNEYS_PER_DROP * backend->drop_rate, RATE_MOST);
 	backend->slots.rate = backend->drop_rate;
 	backend->slots.table = SLOTS_DEVICES;
 	config->alertmanager.repeat_ns = POSTS_EVERY * config->alert_interval_ns;

@@ -21,7 +21,7 @@
 #include "daemon/store/readings.h"
 #include "daemon/watchdog.h"
 
-/* systemd keeps at most this much of a status line in what it shows; the rest of coverage is in `netflowctl status`. */
+/* What `systemctl status` can show in some lines; a pause has a path.  The rest is in `netflowctl status`. */
 #define STATUS_MAX 1024
 
 /* Longer than all keys of the settings together. */

@@ -674,7 +674,7 @@ const struct command command_drops = {
 		"A reason with (inferred) is netflowd's conclusion from the function that dropped the packet and from what the packet and its socket were then: the kernel gave none, or a coarser one. Several reasons are what the evidence leaves; `netflowctl explain FUNCTION` says how to distinguish them.\n"
 		"Packets are skbs, as the kernel counts; segments are the packets on the wire that they were (GSO, GRO).\n"
 		"The mark compares the last hour of a cause with what was normal on this host about a day ago: new, grown, recurring or background.\n"
-		"Rows with the note gone are sums of keys that folded (setting drops.keys): idle ones, and those of namespaces that no longer exist.\n"
+		"Rows with the note gone are sums of keys that folded (setting drops.keys): idle ones, and those of namespaces that no longer exist. An answer about the past has at most 8,192 rows, and the rest is in such rows, too.\n"
 		"Records are limited per cause (setting records.rate), so that a flood of one cause does not hide another.\n"
 		"In a record, a task in parentheses only happened to run on the CPU and had nothing to do with the packet.\n",
 	.run = run,

@@ -202,6 +202,8 @@ static enum report_status print_incident(struct session *session, struct page *p
 	if (!field_true(incident, "complete"))
 		page_line(page, PAGE_WARN,
 			  "netflowd has not copied its numbers yet; ask again in some seconds");
+	if (field_true(reply, "damaged"))
+		page_line(page, PAGE_WARN, "Parts of the history's file are damaged and left out.");
 	if (json_array_size(drops)) {
 		put_title(page, "drops");
 		r = put_drops(page, drops);

@@ -6,7 +6,6 @@
 #include <jansson.h>
 
 #include "daemon/control/control.h"
-#include "daemon/core/ledger.h"
 #include "daemon/probe/backend.h"
 #include "daemon/store/readings.h"
 #include "daemon/varlink/call.h"
@@ -15,10 +14,8 @@
 struct alert;
 struct alert_exec_result;
 struct cost;
-struct filter;
 struct measured;
 struct measurer;
-struct reading;
 struct stream;
 
 /* A method with `limit` returns this many of the newest records by default. */

@@ -8,6 +8,7 @@
 #include "daemon/control/pages.h"
 #include "daemon/control/question.h"
 #include "daemon/core/histogram.h"
+#include "daemon/core/ledger.h"
 #include "daemon/cost/governor.h"
 #include "daemon/json/json.h"
 #include "daemon/sources/counted.h"

@@ -49,9 +49,9 @@ static json_t *head(void *state)
 	const struct past *past = &((const struct asked *)state)->past;
 	json_t *reply = json_copy(past->head);
 
-	if (past->without_period)
-		return reply;
-	if (reply && json_object_set_new(reply, "period", period_json(past)) == 0)
+	if (reply && (past->without_period
+			      ? json_object_set_new(reply, "damaged", json_boolean(past->damaged))
+			      : json_object_set_new(reply, "period", period_json(past))) == 0)
 		return reply;
 	json_decref(reply);
 	return NULL;

@@ -134,9 +134,6 @@ bool baseline_key_of(const struct drop_row *row, char key[static BASELINE_KEY_MA
 
 	if (from->message || row->lost & (DROP_GONE | DROP_UNKEYED))
 		return false;
-	/* A coarse key knows its namespace; what a reply has too many rows for does not. */
-	if (row->lost & DROP_COARSE && !from->device.netns)
-		return false;
 	baseline_key(&cause, key);
 	return true;
 }

@@ -206,7 +206,6 @@ static struct series *set_drops(struct series_names *names, struct entry *entry,
 	drop_row_set_cause(&row, &cause, &texts);
 	counted_row_set(&row, drops, &texts);
 	drop_row_set_owner(&row, owner, &texts);
-	row.key.device.identity = drops->identity;
 	if (drop_row_fields(&row, DROP_NETNS))
 		row.key.unsure = place(names, &row.key.device, drops->key.netns, netns_name);
 	row.host = device_in_host(&row.key.device);

@@ -41,10 +41,17 @@ static uint64_t hash_of(const struct reader_rows *rows, const struct series_name
 static bool has_row(const struct reader_rows *rows, const struct series_name *wanted)
 {
 	struct series_name name = *wanted;
+	bool found = false;
 	size_t number;
 
-	return series_name_find(&name, &rows->texts) &&
-	       map_find(&rows->map, hash_of(rows, &name), is, rows->row, &name, &number);
+	if (!series_name_find(&name, &rows->texts))
+		return false;
+	/* One that is unsure is joined with the others at the end. */
+	for (uint8_t i = 0; i < 2 && !found; i++) {
+		name.unsure = i;
+		found = map_find(&rows->map, hash_of(rows, &name), is, rows->row, &name, &number);
+	}
+	return found;
 }
 
 struct reader_row *reader_rows_find(struct reader_rows *rows, const struct series_name *name)

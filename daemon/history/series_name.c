@@ -132,9 +132,9 @@ void series_name_keep(struct series_name *name, struct texts *texts)
 bool series_name_find(struct series_name *name, const struct texts *texts)
 {
 	const char **const all[] = NAME_TEXTS(name);
-	bool known = true;
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		known &= texts_replace(texts, all[i]);
-	return known;
+		if (!texts_replace(texts, all[i]))
+			return false;
+	return true;
 }

@@ -100,11 +100,11 @@ void drop_key_keep(struct drop_key *key, struct texts *texts)
 bool drop_key_find(struct drop_key *key, const struct texts *texts)
 {
 	const char **const all[] = KEY_TEXTS(key);
-	bool known = true;
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		known &= texts_replace(texts, all[i]);
-	return known;
+		if (!texts_replace(texts, all[i]))
+			return false;
+	return true;
 }
 
 void drop_key_project(struct drop_key *key, unsigned int fields)

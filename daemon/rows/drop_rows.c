@@ -34,10 +34,12 @@ static const struct {
 static const struct drop_grouping *find_grouping(struct drop_grouping_error *error)
 {
 	struct nearest nearest;
+	char name[32];
 
-	nearest_init(&nearest, error->name);
+	snprintf(name, sizeof(name), "%.*s", (int)error->length, error->name);
+	nearest_init(&nearest, name);
 	for (size_t i = 0; i < ARRAY_SIZE(groupings); i++) {
-		if (!strcmp(groupings[i].name, error->name))
+		if (!strcmp(groupings[i].name, name))
 			return &groupings[i].grouping;
 		nearest_consider(&nearest, groupings[i].name);
 	}
@@ -53,20 +55,18 @@ int drop_grouping_read(struct drop_grouping *by, const char *names,
 	*by = (struct drop_grouping){0};
 	do {
 		const struct drop_grouping *one;
-		size_t length = strcspn(at, ",");
 
-		snprintf(error->name, sizeof(error->name), "%.*s", (int)length, at);
+		*error = (struct drop_grouping_error){.name = at, .length = strcspn(at, ",")};
 		one = find_grouping(error);
 		if (!one)
 			return -EINVAL;
 		by->fields |= one->fields;
 		by->lost |= one->lost;
-		at += length + 1;
+		at += error->length + 1;
 	} while (at[-1]);
 	if (!(by->fields & DROP_FLOW) || by->fields == DROP_FLOW)
 		return 0;
-	snprintf(error->name, sizeof(error->name), "%s", names);
-	error->nearest = NULL;
+	*error = (struct drop_grouping_error){.name = names, .length = strlen(names)};
 	return -EINVAL;
 }
 
@@ -160,14 +160,21 @@ static int join_equal(struct drop_rows *rows)
 
 /* ---- placing ------------------------------------------------------------------------ */
 
+/* Also one with which a row of the key is joined at the end. */
 static bool has_row(const struct drop_rows *rows, const struct drop_key *wanted)
 {
 	struct drop_key key = *wanted;
+	bool found = false;
 	size_t number;
 
 	if (rows->texts && !drop_key_find(&key, rows->texts))
 		return false;
-	return map_find(&rows->map, hash_of(rows, &key), is, rows->row, &key, &number);
+	for (uint8_t i = 0; i < 4 && !found; i++) {
+		key.unseen = i & 1;
+		key.unsure = i >> 1;
+		found = map_find(&rows->map, hash_of(rows, &key), is, rows->row, &key, &number);
+	}
+	return found;
 }
 
 /* There are enough rows: what is left of one more is like that of others. */
@@ -179,6 +186,7 @@ static void fold(struct drop_row *row)
 	}
 	drop_key_project(&row->key, DROP_REASON | DROP_LOCATION);
 	row->evidence = 0;
+	row->mark = row->key.unseen = row->key.unsure = 0;
 	row->lost = row->key.lost = DROP_GONE;
 }
 

@@ -14,7 +14,6 @@
 #include "common/map.h"
 #include "daemon/rows/drop_row.h"
 
-struct nearest;
 struct texts;
 
 /* What rows are joined by. */
@@ -26,9 +25,10 @@ struct drop_grouping {
 /* A row for each cause. */
 #define DROP_GROUPING_NONE ((struct drop_grouping){DROP_FIELDS, ~0U})
 
-/* A name of a grouping, and the nearest one, which is static; NULL: none is near. */
+/* A name of a grouping as it was given, a part of the names, and the nearest one, which is static; NULL: none is. */
 struct drop_grouping_error {
-	char name[32]; /* as it was given, or the begin of it */
+	const char *name;
+	size_t length;
 	const char *nearest;
 };
 
@@ -46,8 +46,9 @@ struct drop_rows {
 		texts; /* keep the texts of rows here; NULL: the source keeps those of all its causes */
 	unsigned int classes; /* VERDICT_CLASS_BIT() of those that are shown */
 	/*
-	 * Rows; what has none then counts in a row of others: of flows one for each class, otherwise one for each
-	 * reason and location, which is DROP_GONE.  0: no limit.
+	 * Rows; what has none then counts in rows of others: of flows one for each class, otherwise one for each
+	 * class, and each reason and location if rows are joined by these, of which the kernel has few.  These are
+	 * DROP_GONE.  0: no limit.
 	 */
 	size_t most;
 	uint8_t first_mark,

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "common/json.h"
-#include "common/nearest.h"
 #include "common/time.h"
 #include "daemon/core/drop.h"
 #include "daemon/core/verdict.h"
@@ -27,7 +26,8 @@ static int read_grouping(struct drop_list *list, struct call *call, const json_t
 	if (!names || drop_grouping_read(&list->rows.by, names, &error) == 0)
 		return 0;
 	call_error(call, "io.netflowd.UnknownField",
-		   json_pack("{s:s, s:s*}", "field", error.name, "nearest", error.nearest));
+		   json_pack("{s:s%, s:s*}", "field", error.name, error.length, "nearest",
+			     error.nearest));
 	return -EINVAL;
 }
 

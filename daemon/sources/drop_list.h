@@ -13,7 +13,6 @@
 
 struct baseline_view;
 struct call;
-struct sources;
 struct drop;
 
 struct drop_list {

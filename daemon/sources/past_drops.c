@@ -16,7 +16,6 @@
 #include "daemon/sources/drop_marks.h"
 #include "daemon/sources/filter.h"
 #include "daemon/sources/past.h"
-#include "daemon/store/records.h"
 
 struct drops_question {
 	struct drop_list list;

@@ -162,6 +162,11 @@ void captures_release(struct captures *captures, struct captured *captured)
 
 /* ---- lookups ------------------------------------------------------------- */
 
+static size_t size_of(const char *text)
+{
+	return text ? strlen(text) + 1 : 0;
+}
+
 /* Copy a text behind the others; NULL: there is none. */
 static const char *put_text(char **at, const char *text)
 {
@@ -177,12 +182,14 @@ static void set_owner(struct captured *captured, const char *path, bool by_netns
 {
 	struct owner_names names;
 	struct owner owner;
-	char *at = malloc(strlen(path) + 1 + sizeof(names));
+	char *at;
 
+	owner_of_cgroup(&owner, path, by_netns, &names);
+	at = malloc(size_of(owner.cgroup) + size_of(owner.unit) + size_of(owner.container) +
+		    size_of(owner.pod));
 	if (!at)
 		return;
 	captured->text = at;
-	owner_of_cgroup(&owner, path, by_netns, &names);
 	captured->owner = (struct owner){.cgroup = put_text(&at, owner.cgroup),
 					 .unit = put_text(&at, owner.unit),
 					 .container = put_text(&at, owner.container),

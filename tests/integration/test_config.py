@@ -79,6 +79,23 @@ def test_print_config(files):
     assert section(out, "ring") == ["# default", "bytes = 1MiB"]
 
 
+EXAMPLE = re.compile(r"^```\n(\[[a-z]+\]\n.*?)^```|^\.Bd -literal[^\n]*\n(\[.*?)^\.Ed", re.S | re.M)
+
+
+def test_examples_of_the_documentation(files):
+    """netflowd takes each example of a configuration."""
+    texts = [paths.TREE / "README.md", paths.TREE / "docs/man/netflowd.conf.5",
+             *(paths.TREE / "docs").glob("*.md")]
+    found = 0
+    for text in texts:
+        for one, other in EXAMPLE.findall(text.read_text()):
+            found += 1
+            files.main.write_text(one or other)
+            done = netflowd("--config", files.main, "--print-config")
+            assert done[0] == 0, (text, one or other, done)
+    assert found >= 6
+
+
 def test_printed_config_is_a_config(files):
     """What is printed has the same effect as a file."""
     files.main.write_text("[latency]\nslow = 1500us\n[probes]\ndisable = napi_poll\n"
@@ -227,7 +244,6 @@ def test_reload_names_what_needs_a_restart(daemon, started):
 
 @pytest.mark.shared
 def test_set_wins_after_a_reload(daemon, started):
-    assert NO_SAMPLE == "latency.sample_one_in=0"
     started.main.write_text(START + "sample_one_in = 8\n")
     assert daemon.call("Reload") == {"applied": [], "restart": []}
 

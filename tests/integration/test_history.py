@@ -275,6 +275,7 @@ def test_incident(start, silent_pair, directory, tmp_path):
     daemon.start()
     assert incidents() == [incident]
     one = daemon.call("GetIncident", id=incident["id"])
+    assert one["damaged"] is False
     found = sum(row["packets"] for row in one["drops"] if row.get("netns") ==
                 device.namespace.inode and row["protocol"] == "ipv4/udp")
     assert found == SENT

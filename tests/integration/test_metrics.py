@@ -215,7 +215,7 @@ def test_bounded_series(exporter, lab):
 
 
 def test_counters_never_go_backwards(exporter, lab):
-    """Namespaces come and go, keys fold, and series change hands under a tiny limit."""
+    """Namespaces come and go, and keys fold.  How series change hands: test_series.c."""
     daemon = exporter("metrics.series=2", "drops.keys=4", "devices.idle=1")
     last, most = {}, 0
     for number in range(12):

@@ -123,23 +123,32 @@ TEST(test_groupings)
 	}
 }
 
-TEST(test_names_of_groupings)
+static void check_refused(const char *names, const char *name, const char *nearest)
 {
 	struct drop_grouping_error error;
 	struct drop_grouping by;
 
-	assert_int_equal(drop_grouping_read(&by, "reason,proto", &error), 0);
+	assert_int_equal(drop_grouping_read(&by, names, &error), -EINVAL);
+	assert_int_equal(error.length, strlen(name));
+	assert_memory_equal(error.name, name, error.length);
+	if (nearest)
+		assert_string_equal(error.nearest, nearest);
+	else
+		assert_null(error.nearest);
+}
+
+TEST(test_names_of_groupings)
+{
+	struct drop_grouping by = grouping("reason,proto");
+
 	assert_int_equal(by.fields, DROP_REASON | DROP_PROTOCOL);
 	assert_int_equal(by.lost, DROP_COARSE | DROP_GONE | DROP_UNKEYED);
-	assert_int_equal(drop_grouping_read(&by, "reason,device", &error), -EINVAL);
-	assert_string_equal(error.name, "device");
-	assert_string_equal(error.nearest, "dev");
-	assert_int_equal(drop_grouping_read(&by, "reason,", &error), -EINVAL);
-	assert_string_equal(error.name, "");
-	assert_int_equal(drop_grouping_read(&by, "flow", &error), 0);
-	assert_int_equal(drop_grouping_read(&by, "flow,dev", &error), -EINVAL);
-	assert_string_equal(error.name, "flow,dev");
-	assert_null(error.nearest);
+	assert_int_equal(grouping("flow").fields, DROP_FLOW);
+	check_refused("reason,device", "device", "dev");
+	check_refused("reason,", "", NULL);
+	check_refused("flow,dev", "flow,dev", NULL);
+	/* No name is cut: half a character would be no JSON. */
+	check_refused("éééééééééééééééééééé,dev", "éééééééééééééééééééé", NULL);
 }
 
 /* Whatever rows are joined by, a fault has a row of its own. */
@@ -371,6 +380,36 @@ TEST(test_candidates)
 	assert_null(reason);
 	assert_string_equal(class, "policy");
 	assert_false(drop_candidate(&rest, &reason, &class));
+}
+
+/* A row that the baseline has not seen is the same row as one that it has. */
+TEST(test_more_than_most_with_marks)
+{
+	OWN_DROP_ROWS struct drop_rows rows = of_all("netns");
+
+	rows.most = 2;
+	for (uint32_t i = 0; i < 80; i++) {
+		struct drop_row row = cause(no_socket, KNOWLEDGE_BENIGN, eth0);
+
+		row.key.device.netns = 1 + i % 2;
+		row.key.unseen = i / 2 % 2;
+		row.key.unsure = i / 4 % 2;
+		add(&rows, row, 1, 0);
+	}
+	/* One more is no row, and nothing is said of its mark. */
+	for (uint32_t i = 0; i < 2; i++) {
+		struct drop_row row = cause(no_socket, KNOWLEDGE_BENIGN, eth0);
+
+		row.key.device.netns = 3;
+		row.mark = 4;
+		add(&rows, row, 1, 0);
+	}
+	assert_int_equal(drop_rows_finish(&rows), 0);
+	assert_int_equal(rows.count, 3);
+	assert_int_equal(rows.row[0].packets, 40);
+	assert_int_equal(rows.row[1].packets, 40);
+	assert_int_equal(rows.row[2].packets, 2);
+	assert_int_equal(rows.row[2].mark, 0);
 }
 
 /* ---- the text of a cause ------------------------------------------------------------------ */
